@@ -314,6 +314,34 @@ private final class Counter: Sendable {
         }
     }
 
+    @Test func `a server without ranges is not left if it becomes slow`() async throws {
+        let clock = ManualClock()
+        let (answer, end) = (try ScriptGate(), try ScriptGate())
+        let fields: HTTPFields = [.contentLength: "400000", .eTag: "\"1\""]
+        let transport = MockTransport { request in
+            guard request.headers[.range] == nil else {
+                return MockResponse([.wait(answer), .head(.ok, fields), .hang])
+            }
+            let (first, last) = (Self.bytes.prefix(100_000), Self.bytes.dropFirst(100_000))
+            return MockResponse([.head(.ok, fields), .chunk(first), .wait(end), .chunk(last)])
+        }
+        let manager = SessionManager(on: transport) { $0.clock = clock }
+        let task = manager.download("file", to: .file(file), options: Self.options(2))
+        _ = try await transport.requests(count: 2)
+        try await eventually { try directory.contents.contains { try directory.read($0).count == 100_000 } }
+        // The usual speed is that of two segments.
+        _ = try await clock.passWaits(1)
+        answer.open()
+        for await event in task.events {
+            if case .exchange(_, .finished) = event { break }
+        }
+        _ = try await clock.passWaits(30)
+        end.open()
+        #expect(try await task.value.response.statusCode == 200)
+        #expect(try directory.read("file") == Self.bytes)
+        #expect(transport.requests.count == 2)
+    }
+
     @Test func `automatic segments begin with one, and become more`() async throws {
         try await StubServer.with { server in
             server.serve(ServedFile(Self.bytes, pace: Script.Pace(bytes: 1_000, every: .milliseconds(1))))

@@ -74,6 +74,9 @@ package struct SegmentSources: Sendable {
         }
     }
 
+    /// Whether a server may be asked for a segment now or after the end of another one.
+    package var isUsable: Bool { sources.contains(where: \.isUsable) }
+
     private func running(at origin: Origin) -> Int {
         sources.reduce(0) { $0 + ($1.origin == origin ? $1.running : 0) }
     }

@@ -399,7 +399,8 @@ final class SegmentedTransfer {
         }
     }
 
-    /// Measures the speed of the segments: changes their number, and leaves those that are much slower than the others.
+    /// Measures the speed of the segments: changes their number, and leaves those that are much slower than the others,
+    /// if a server can be asked for their bytes.
     private func tick(_ group: inout TaskGroup<Event>) {
         defer {
             report()
@@ -414,17 +415,16 @@ final class SegmentedTransfer {
             history.append(SegmentChange(time: stopwatch.elapsed, count: count.wanted, bytesPerSecond: speed))
         }
         // The slowest ones leave if there are more than wanted.
-        for (number, _) in receiving.sorted(by: Self.isSlower)
-            .prefix(max(0, sources.running - count.wanted))
-        {
-            leave(number)
-        }
+        let surplus = sources.isUsable ? max(0, sources.running - count.wanted) : 0
+        for (number, _) in receiving.sorted(by: Self.isSlower).prefix(surplus) { leave(number) }
         let active = workers.filter { $0.value.state == .receiving || $0.value.state == .opening }
         usualPace.measure(active.values.map(\.pace))
         if let (number, worker) = active.min(by: Self.isSlower),
             usualPace.isMuchFaster(than: worker.pace, patience: tuning.patience)
         {
             guard worker.state == .receiving else { return giveUp(number) }
+            // A server without ranges would begin anew.
+            guard sources.isUsable else { return }
             sources.avoid(worker.source)
             leave(number)
         }
