@@ -62,8 +62,9 @@ final class DownloadFile {
     private var part = DigestChecks([])
     /// Whether the trailers of the response may contain digests of the bytes in the file.
     private var verifiesTrailers = false
-    /// The digests of the whole file in trailers, for which the file is read once more.
-    var late: [ContentDigest] = []
+    /// The digests of the whole file in trailers and in the responses to segments. If others are not known, the file is
+    /// read once more.
+    var late: Set<ContentDigest> = []
     var followUps = FollowUpLimit()
     /// The number of bytes received, and of the longest part of the file so far.
     var (received, longest) = (Int64(0), Int64(0))
@@ -372,7 +373,7 @@ final class DownloadFile {
     ) async throws -> FurtherRequest? {
         try part.verify(job.path, from: request.url)
         if verifiesTrailers {
-            if mayContinue { late += trailers.representationDigests }
+            if mayContinue { late.formUnion(trailers.representationDigests) }
             try await verify(trailers.contentDigests, from: range?.bytes?.lowerBound ?? 0, waitUntilRunning)
         }
         guard let range, let bytes = range.bytes else { return nil }
@@ -401,7 +402,7 @@ final class DownloadFile {
     ) async throws -> DownloadedFile {
         try await verifyPieces(waitUntilRunning: waitUntilRunning)
         try whole.verify(job.path, from: request.url)
-        try await verify(late, from: 0, waitUntilRunning)
+        try await verify(Array(late.subtracting(whole.expected)), from: 0, waitUntilRunning)
         let size = size
         do throws(SystemError) {
             try partial?.truncate(to: size)

@@ -387,6 +387,19 @@ extension SegmentAnswerTests.Row {
         #expect(sources.next == nil)
     }
 
+    @Test func `the digest that a part has must be that of the others`() throws {
+        var sources = sources
+        let name = try #require(HTTPField.Name("Repr-Digest"))
+        let heads = try ([1, 2] as [UInt8]).map { byte in
+            let digest = ContentDigest(.sha256, Data(repeating: byte, count: 32))
+            return ResponseHead(
+                status: .partialContent, headers: [name: digest.fieldValue], url: try url("http://a.example/"))
+        }
+        sources.accept(heads[0], from: 0)
+        #expect(heads.map { sources.representation(0).isContradicted(by: $0, total: nil) } == [false, true])
+        #expect(!sources.representation(1).isContradicted(by: heads[1], total: nil))
+    }
+
     @Test func `a server that fails three times without a byte is not used further`() {
         var sources = sources
         for _ in 0..<2 { sources.fail(0) }

@@ -597,6 +597,36 @@ private final class Counter: Sendable {
         #expect(transport.closed.withLock(\.self) == ["first", "segment"])
     }
 
+    @Test(arguments: ["Content-Digest", "Repr-Digest"], [true, false])
+    func `the digests of segments are verified`(name: String, isRight: Bool) async throws {
+        let gate = try ScriptGate()
+        let name = try #require(HTTPField.Name(name))
+        let whole = name.canonicalName == "repr-digest"
+        let half = Self.bytes.dropFirst(200_000)
+        let digest = try ContentDigest(of: isRight ? whole ? Self.bytes : half : Data()).fieldValue
+        let transport = MockTransport { request in
+            guard request.headers[.range] != nil else {
+                let fields: HTTPFields = [.contentLength: "400000", .eTag: "\"1\""]
+                return MockResponse([.head(.ok, fields), .wait(gate), .chunk(Self.bytes.prefix(200_000)), .hang])
+            }
+            var (fields, trailers): (HTTPFields, HTTPFields) = ([.contentRange: "bytes 200000-399999/400000"], [:])
+            if whole { fields[name] = digest } else { trailers[name] = digest }
+            return MockResponse(status: .partialContent, headers: fields, chunks: [half], trailers: trailers)
+        }
+        let task = SessionManager(on: transport).download("file", to: .file(file), options: Self.options(2))
+        // The first response does not bring the bytes of the other.
+        for await event in task.events {
+            if case .exchange(_, .finished) = event { break }
+        }
+        gate.open()
+        do {
+            _ = try await task.value
+            #expect(isRight)
+        } catch let error as SessionError {
+            #expect(!isRight && error.digestFailure != nil)
+        }
+    }
+
     // MARK: Mirrors
 
     private func mirrored(_ servers: [StubServer], _ segments: DownloadSegments = 6) throws -> DownloadOptions {

@@ -100,6 +100,7 @@ package struct SegmentSources: Sendable {
     package mutating func accept(_ head: ResponseHead, from number: Int, isShort: Bool = false) {
         sources[number].hasAnswered = true
         if isShort { countPart(of: number) }
+        sources[number].representation.learn(from: head, total: nil)
         if sources[number].representation.validator == nil {
             sources[number].representation.validator = Representation.Validator(of: head)
         }

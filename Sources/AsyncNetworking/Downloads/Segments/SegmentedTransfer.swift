@@ -70,8 +70,8 @@ final class SegmentedTransfer {
         /// The expected digests of the response's content, and of what was received of it.
         var digests = DigestChecks([])
         var pace = SegmentPace()
-        /// Whether it has received bytes.
-        var hasBytes = false
+        /// The bytes that it has received, which are without a gap; `nil` for none.
+        var received: Range<Int64>?
 
         enum State {
             /// Waiting for the response.
@@ -217,6 +217,7 @@ final class SegmentedTransfer {
         if case .take(let responseEnd) = answer {
             sources.accept(head, from: worker.source, isShort: responseEnd < segment.end)
             plan.limit(number, to: responseEnd)
+            if worker.source == 0, pieces == nil { file.late.formUnion(head.headers.representationDigests) }
             return receiveNext(number, &group)
         }
         await close(number)
@@ -265,7 +266,10 @@ final class SegmentedTransfer {
         if number == 0, size > plan.total, plan.done.contains(receipt.offset..<plan.total) { try file.checkSize(size) }
         worker.digests.update(bytes.bytes)
         worker.pace.receive(receipt.count)
-        worker.hasBytes = true
+        if receipt.count > 0 {
+            let start = worker.received?.lowerBound ?? receipt.offset
+            worker.received = start..<receipt.offset + Int64(receipt.count)
+        }
         if receipt.end == .whole { worker.state = .ending }
         workers[number] = worker
         sources.receive(receipt.count, from: worker.source)
@@ -333,16 +337,28 @@ final class SegmentedTransfer {
         if worker.state != .leaving { try worker.digests.verify(file.job.path, from: file.request.url) }
         if let ended = worker.body?.ending {
             ending = ended
-            if worker.source == 0, pieces == nil { file.late += ended.trailers.representationDigests }
+            if worker.source == 0, pieces == nil { try await verify(ended.trailers, after: worker) }
         }
         await close(number)
         end(number)
         if worker.state == .receiving { fail(worker) }
     }
 
+    /// Verifies digests that a response has after its content, and notes those of the whole.
+    private func verify(_ trailers: HTTPFields, after worker: Worker) async throws {
+        file.late.formUnion(trailers.representationDigests)
+        // Of a response that goes on over others' bytes, not all are there.
+        guard worker.state == .ending, let range = worker.received else { return }
+        for expected in trailers.contentDigests {
+            let found = try await file.digest(of: range, by: expected.algorithm) { try await core.waitUntilRunning() }
+            guard found != expected else { continue }
+            throw SessionError.digest(expected: expected, found: found, path: file.job.path, url: file.request.url)
+        }
+    }
+
     /// Notes that a segment has ended too early.
     private func fail(_ worker: Worker) {
-        sources.fail(worker.source, hasBytes: worker.hasBytes)
+        sources.fail(worker.source, hasBytes: worker.received != nil)
         // The limit on the requests of a download is for its own server.
         if worker.source == 0, !file.followUps.permitsNext(after: file.received) { sources.exclude(0) }
     }
