@@ -446,7 +446,7 @@ final class DownloadFile {
         if isDurable, !hasLostBytes { try? flush() }
         let data = hasLostBytes ? flushedData : currentResumeData
         if isDurable || data != nil { partial.take()?.keep() }
-        return data
+        return data.map(forServer)
     }
 }
 
@@ -642,6 +642,13 @@ extension DownloadFile {
         data.offset = hasBegun ? size : data.offset
         data.parts = parts.isEmpty ? nil : parts
         if !data.isVerifiable(with: job.options.pieceDigests) { (data.offset, data.parts) = (0, nil) }
+        return forServer(data)
+    }
+
+    /// Returns resume data for a later download, whose server has validators of its own if a mirror took its place.
+    private func forServer(_ data: ResumeData) -> ResumeData {
+        var data = data
+        if isFromMirror { data.representation.validator = nil }
         return data
     }
 

@@ -775,6 +775,39 @@ private final class Counter: Sendable {
         #expect(count.next() == 21)
     }
 
+    @Test(arguments: [true, false])
+    func `the validator of a mirror in place of the server is not sent to the server later`(
+        isDurable: Bool
+    ) async throws {
+        let count = Counter()
+        let lost = TransportError(.connectionLost(.inBody(received: 4_000, expected: 400_000)))
+        let transport = MockTransport { request in
+            guard request.url.host() == "a.example" else {
+                let fields: HTTPFields = [.contentLength: "400000", .eTag: "\"m\""]
+                return MockResponse([.head(.ok, fields), .chunk(Self.bytes.prefix(4_000)), .fail(lost)])
+            }
+            guard count.next() > 0 else { return .status(.notFound) }
+            guard request.headers[.ifRange] == nil else { return .data(Self.bytes) }
+            let fields: HTTPFields = [.contentRange: "bytes 4000-399999/400000", .eTag: "\"1\""]
+            return MockResponse(status: .partialContent, headers: fields, chunks: [Self.bytes.dropFirst(4_000)])
+        }
+        let manager = SessionManager(on: transport)
+        var options = Self.options(1, isDurable: isDurable)
+        options.expectedDigest = try ContentDigest(of: Self.bytes)
+        options.mirrors = [try url("http://b.example/file")]
+        let error = try await sessionError {
+            _ = try await manager.download("file", to: .file(file), options: options).value
+        }
+        if isDurable {
+            #expect(ResumeData.left(at: file) == error.resumeData)
+        } else {
+            options.resumeData = error.resumeData
+        }
+        let value = try await manager.download("file", to: .file(file), options: options).value
+        #expect(value.response.statusCode == 206)
+        #expect(try directory.read("file") == Self.bytes)
+    }
+
     @Test func `one of three mirrors lies, one is slow, and one has another file`() async throws {
         try await StubServer.with { server in
             try await StubServer.with { liar in
