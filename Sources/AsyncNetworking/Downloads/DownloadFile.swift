@@ -474,10 +474,14 @@ extension DownloadFile {
         next(hasProgress: false).prepare(&request)
     }
 
-    /// Returns the request for the bytes that are missing after a response has failed; `nil` if the download cannot be
-    /// continued.
+    /// Returns the request for the bytes that are missing after a response has failed, which are all if none has arrived;
+    /// `nil` if the download cannot be continued.
     func rest() -> FurtherRequest? {
-        guard let data = currentResumeData else { return nil }
+        guard let data = currentResumeData else {
+            guard size == 0, parts.isEmpty else { return nil }
+            plan = ResumePlan(hasOwnRange: hasOwnRange)
+            return next(hasProgress: false)
+        }
         planRest(after: data)
         defer { longest = max(longest, data.completedBytes) }
         return next(hasProgress: data.completedBytes > longest)

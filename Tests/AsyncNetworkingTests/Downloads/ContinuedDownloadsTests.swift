@@ -186,6 +186,28 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        DownloadOptions(), .durable, DownloadOptions().with { ($0.segments, $0.segmentTuning.minimum) = (2, 10) },
+    ])
+    func `a download that was cut before its first byte is repeated`(options: DownloadOptions) async throws {
+        let isFirst = Lock(true)
+        let lost = TransportError(.connectionLost(.inBody(received: 0, expected: 1000)))
+        let transport = MockTransport { request in
+            guard request.headers[.range] == nil else { return .failure(lost) }
+            let steps: [MockResponse.Step] = isFirst.withLock { isFirst in
+                defer { isFirst = false }
+                return isFirst ? [.fail(lost)] : [.chunk(Self.bytes)]
+            }
+            return MockResponse([.head(.ok, [.contentLength: "1000", .eTag: "\"1\""])] + steps)
+        }
+        let api = SessionManager(on: transport) {
+            $0.retryPolicy = RetryPolicy(limit: 1).with { $0.backoff = Backoff(base: .zero) }
+        }
+        let value = try await api.download("file", to: .file(file), options: options).value
+        #expect(value.response.metrics.retryHistory.earlierAttempts.count == 1)
+        #expect(try directory.read("file") == Self.bytes)
+    }
+
     @Test func `the digest of a continued download is verified`() async throws {
         try await StubServer.with { server in
             server.serve(ServedFile(Self.bytes, interruption: .close(after: 400)))
