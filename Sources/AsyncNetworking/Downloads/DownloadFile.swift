@@ -65,6 +65,7 @@ final class DownloadFile {
     /// The digests of the whole file in trailers and in the responses to segments. If others are not known, the file is
     /// read once more.
     var late: Set<ContentDigest> = []
+    var turns = HashingTurns()
     var followUps = FollowUpLimit()
     /// The number of bytes received, and of the longest part of the file so far.
     var (received, longest) = (Int64(0), Int64(0))
@@ -687,6 +688,7 @@ extension DownloadFile {
             let count = try partial?.read(into: &span, at: offset) ?? 0
             update(bytes.bytes.extracting(first: count))
             offset += Int64(count)
+            await turns.pass(count)
             try await waitUntilRunning()
         }
     }

@@ -62,10 +62,12 @@ extension DownloadJob {
         else { return nil }
         var checks = DigestChecks([], and: digest)
         var bytes = Data(count: 256 << 10)
+        var turns = HashingTurns()
         while file.remaining > 0 {
             var span = bytes.mutableBytes
             guard let count = try? file.read(into: &span), count > 0 else { return nil }
             checks.update(bytes.bytes.extracting(first: count))
+            await turns.pass(count)
             try await waitUntilRunning()
         }
         return checks.isVerified ? file.size : nil

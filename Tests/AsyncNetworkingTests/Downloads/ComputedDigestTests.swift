@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANHTTP
+import ANSystem
 import AsyncNetworking
 import FoundationEssentials
 import HTTPTypes
@@ -52,4 +53,15 @@ import Testing
     }
 
     private struct Unexpected: Error {}
+
+    @MainActor @Test func `another task of the thread runs after each 4 MiB that are hashed`() async {
+        var turns = HashingTurns()
+        for isTurn in [false, false, false, true, false, false, false, true] {
+            let hasRun = Lock(false)
+            let task = Task { hasRun.withLock { $0 = true } }
+            await turns.pass(1 << 20)
+            #expect(hasRun.withLock(\.self) == isTurn)
+            await task.value
+        }
+    }
 }

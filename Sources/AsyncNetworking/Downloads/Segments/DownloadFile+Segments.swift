@@ -61,6 +61,7 @@ extension DownloadFile {
                 guard count > 0 else { break }
                 digest.update(bytes.bytes.extracting(first: count))
                 offset += Int64(count)
+                await turns.pass(count)
                 try await waitUntilRunning()
             }
         } catch let error as SystemError {
@@ -118,6 +119,7 @@ extension DownloadFile {
         do {
             while !whole.expected.isEmpty, whole.size < size {
                 try hashFurther(upTo: 1 << 20)
+                await turns.pass(1 << 20)
                 try await waitUntilRunning()
             }
         } catch let error as SystemError {
