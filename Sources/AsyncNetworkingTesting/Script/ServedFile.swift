@@ -5,8 +5,8 @@ public import FoundationEssentials
 
 /// A file on a server, with validators and range requests (RFC 9110 §14), and optionally with interrupted responses.
 ///
-/// Only ranges without an end (`bytes=100-`) and `If-Range` are evaluated. Any other range is answered with the whole
-/// file, and any other precondition is ignored.
+/// A single range with a first position (`bytes=100-`, `bytes=100-199`) and `If-Range` are evaluated. Any other range is
+/// answered with the whole file, and any other precondition is ignored.
 ///
 /// ```swift
 /// let file = ServedFile(StubServer.generatedBytes(1000), interruption: .close(after: 400))
