@@ -314,30 +314,26 @@ final class DownloadFile {
         if parts.isEmpty || !isDurable { try writeRecord(isFirst: true) } else { try flush() }
     }
 
-    /// Accepts a response that continues the existing bytes, or that reports that they are complete. The existing bytes
-    /// are hashed again if a digest is expected.
-    func beginPart(_ head: ResponseHead, _ range: ContentRange?, waitUntilRunning: () async throws -> Void) async throws
-    {
+    /// Accepts a response that continues the existing bytes, or that reports that they are complete. If a digest is
+    /// expected, they are hashed while the others arrive: the server may not wait.
+    func beginPart(_ head: ResponseHead, _ range: ContentRange?) throws(SessionError) {
         let offset = plan.offset
-        do {
+        do throws(SystemError) {
             // Until they are overwritten, the bytes after the offset stay: the record may count them, and a stored
             // response may be a link to this file.
             try partial?.rewind(to: offset)
-            // The digests of a 416 are those of its own content.
-            if let range { known?.representation.learn(from: head, total: range.total) }
-            (self.range, source, hasVerifiedPieces) = (range, head.url, false)
-            (verifiesTrailers, late) = (range != nil && !hasPieceDigests, [])
-            hasBegun = true
-            flushed = (received, stopwatch.elapsed)
-            part = DigestChecks(range == nil || hasPieceDigests ? [] : head.headers.contentDigests)
-            let digests = DigestChecks(
-                hasPieceDigests ? [] : known?.representation.digests ?? [], and: expectedDigest)
-            guard whole.size != offset || whole.expected != digests.expected else { return }
-            whole = digests
-            if !whole.expected.isEmpty { try await hash(from: 0, waitUntilRunning) { whole.update($0) } }
-        } catch let error as SystemError {
-            throw SessionError.file(job.path, error)
+        } catch {
+            throw .file(job.path, error)
         }
+        // The digests of a 416 are those of its own content.
+        if let range { known?.representation.learn(from: head, total: range.total) }
+        (self.range, source, hasVerifiedPieces) = (range, head.url, false)
+        (verifiesTrailers, late) = (range != nil && !hasPieceDigests, [])
+        hasBegun = true
+        flushed = (received, stopwatch.elapsed)
+        part = DigestChecks(range == nil || hasPieceDigests ? [] : head.headers.contentDigests)
+        let digests = DigestChecks(hasPieceDigests ? [] : known?.representation.digests ?? [], and: expectedDigest)
+        if whole.size > offset || whole.expected != digests.expected { whole = digests }
     }
 
     /// Writes and hashes a chunk of the body; flushes a durable download when due. Returns `false` if the chunk exceeds
@@ -348,14 +344,15 @@ final class DownloadFile {
             try checkSize(size + Int64(chunk.count))
         }
         received += Int64(chunk.count)
+        let offset = size
         do throws(SystemError) {
             try device?.writeAllToDevice(chunk.bytes)
             try partial?.write(chunk.bytes)
             if device != nil { deviceSize += Int64(chunk.count) }
+            try hash(chunk, at: offset)
         } catch {
             throw .file(job.path, error)
         }
-        whole.update(chunk.bytes)
         part.update(chunk.bytes)
         if !parts.isEmpty { parts = parts.within(size..<Int64.max) }
         try flushIfDue()

@@ -148,6 +148,7 @@ extension SessionManager {
                 }
                 switch end {
                 case .complete(var response):
+                    try await file.hashRest { try await task.core.waitUntilRunning() }
                     if let rest = try file.leaveMirrors() {
                         next = first
                         rest.prepare(&next)
@@ -205,7 +206,7 @@ extension SessionManager {
             if let path = file.linkablePath { await body.willBeWritten(to: path) }
         case .append(let range):
             core.receive(head)
-            try await file.beginPart(head, range) { try await core.waitUntilRunning() }
+            try file.beginPart(head, range)
             if let plan = file.segmentPlan(for: head, body) {
                 core.receive(TaskEvent.continued(offset: plan.done.count, total: plan.total))
                 return try await makeSegments(plan).run(head, body, at: file.size)
@@ -214,7 +215,7 @@ extension SessionManager {
                 offset: file.size, total: file.known?.totalBytes, countsExchange: body.origin == .network)
         case .complete:
             core.receive(head)
-            try await file.beginPart(head, nil) { try await core.waitUntilRunning() }
+            try file.beginPart(head, nil)
             core.accept(offset: file.size, total: file.size, countsExchange: false)
             return .complete(Response((), head: head))
         }

@@ -193,6 +193,35 @@ extension StubServer {
         }
     }
 
+    @Test func `the bytes of an earlier download are hashed while the rest is received, not before`() async throws {
+        let gate = try ScriptGate()
+        let lost = TransportError(.connectionLost(.inBody(received: 400, expected: 1000)))
+        let transport = MockTransport { request in
+            guard request.headers[.range] != nil else {
+                let fields: HTTPFields = [.contentLength: "1000", .eTag: "\"1\""]
+                return MockResponse([.head(.ok, fields), .chunk(Self.bytes.prefix(400)), .fail(lost)])
+            }
+            let fields: HTTPFields = [.contentRange: "bytes 400-999/1000"]
+            return MockResponse([.head(.partialContent, fields), .wait(gate), .chunk(Self.bytes.dropFirst(400))])
+        }
+        let manager = SessionManager(on: transport)
+        let digest = try ContentDigest(of: Self.bytes)
+        let options = DownloadOptions().with { $0.expectedDigest = digest }
+        let error = try await sessionError {
+            _ = try await manager.download("file", to: .file(file), options: options).value
+        }
+        let data = try #require(error.resumeData)
+        try Data(count: 400).write(to: URL(filePath: data.partialFile))
+        let task = manager.download(resuming: data, options: options)
+        for await event in task.events {
+            if case .continued = event { break }
+        }
+        try Self.bytes.prefix(400).write(to: URL(filePath: data.partialFile))
+        gate.open()
+        #expect(try await task.value.response.statusCode == 206)
+        #expect(try directory.read("file") == Self.bytes)
+    }
+
     @Test func `a download can be interrupted and resumed many times, also by other managers`() async throws {
         try await StubServer.with { server in
             server.serve(ServedFile(Self.bytes, interruption: .close(after: 90)))

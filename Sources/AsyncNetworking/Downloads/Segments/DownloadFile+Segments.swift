@@ -105,17 +105,23 @@ extension DownloadFile {
         do throws(SystemError) {
             try partial?.write(bytes.bytes, at: offset)
             received += Int64(bytes.count)
-            if offset == whole.size { whole.update(bytes.bytes) }
             try adopt(done)
-            if !whole.expected.isEmpty { try hashFurther(upTo: 2 * bytes.count) }
+            try hash(bytes, at: offset)
         } catch {
             throw .file(job.path, error)
         }
         try flushIfDue()
     }
 
+    /// Hashes bytes that were written at an offset, if all before them were hashed, and some of those that were there
+    /// before: a few each time, so that the transfers go on.
+    func hash(_ bytes: Data, at offset: Int64) throws(SystemError) {
+        if offset == whole.size { whole.update(bytes.bytes) }
+        if !whole.expected.isEmpty { try hashFurther(upTo: 2 * bytes.count) }
+    }
+
     /// Hashes what has not been hashed of a complete file. The digests are compared when it is committed.
-    func hashSegments(waitUntilRunning: () async throws -> Void) async throws {
+    func hashRest(waitUntilRunning: () async throws -> Void) async throws {
         do {
             while !whole.expected.isEmpty, whole.size < size {
                 try hashFurther(upTo: 1 << 20)
@@ -147,8 +153,6 @@ extension DownloadFile {
         parts = done.within(done.prefix..<Int64.max)
     }
 
-    /// Hashes bytes that segments had written before those in front of them arrived: a few each time, so that the
-    /// transfers go on.
     private func hashFurther(upTo limit: Int) throws(SystemError) {
         guard whole.size < size else { return }
         var bytes = Data(count: max(limit, 64 << 10))

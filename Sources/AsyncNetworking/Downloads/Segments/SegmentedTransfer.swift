@@ -485,7 +485,7 @@ final class SegmentedTransfer {
     // MARK: The end
 
     private func complete(_ head: ResponseHead) async throws -> PartEnd {
-        try await file.hashSegments { try await core.waitUntilRunning() }
+        try await file.hashRest { try await core.waitUntilRunning() }
         if let rest = try file.leaveMirrors(keeping: trusted) { return .next(rest) }
         var response = Response((), head: head, ending: ending ?? ResponseEnding())
         response.metrics.segmentHistory = history
