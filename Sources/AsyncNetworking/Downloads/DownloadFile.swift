@@ -49,6 +49,8 @@ final class DownloadFile {
     private(set) var isFromMirror = false
     /// Whether the bytes of mirrors have been requested again, because the digest of the whole was wrong.
     var hasLeftMirrors = false
+    /// The checks of pieces, if the program has their digests. Then those of the server are not verified.
+    var pieces: PieceChecks?
     /// Whether all pieces that the program knows the digests of have been verified.
     var hasVerifiedPieces = false
     /// Whether the file has right bytes after the error of a wrong digest, which that of a piece is.
@@ -91,6 +93,7 @@ final class DownloadFile {
         self.request = request
         expectedDigest = job.expectedDigest
         mirrors = job.options.mirrors
+        pieces = job.options.pieceDigests.map { PieceChecks($0, done: ByteRanges()) }
         var fields = request.headers
         fields.fill(from: pipeline.headers)
         self.fields = fields
@@ -282,9 +285,9 @@ final class DownloadFile {
     /// Accepts a response that contains the whole file. Bytes after a gap stay if they belong to the same version.
     func beginWhole(_ head: ResponseHead, _ body: ResponseBody) throws(SessionError) {
         let isChanged = isChanged(head, body)
-        let isSame =
-            !isChanged && known?.representation.validator?.isConfirmed(by: head) == true
-            && known?.totalBytes == head.contentLength
+        // The digests of pieces identify bytes without a validator.
+        let isIdentified = hasPieceDigests || known?.representation.validator?.isConfirmed(by: head) == true
+        let isSame = !isChanged && isIdentified && known?.totalBytes == head.contentLength
         do throws(SystemError) {
             if isSame, !parts.isEmpty { try partial?.rewind(to: 0) } else { try partial?.startOver() }
             // Another download may have left a record, whose bytes these replace. Without it, the file would be that of
@@ -354,6 +357,7 @@ final class DownloadFile {
             throw .file(job.path, error)
         }
         part.update(chunk.bytes)
+        pieces?.receive(offset..<size, from: 0)
         if !parts.isEmpty { parts = parts.within(size..<Int64.max) }
         try flushIfDue()
         return true

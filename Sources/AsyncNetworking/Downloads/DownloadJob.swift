@@ -95,6 +95,7 @@ extension SessionManager {
             throw error
         }
         do {
+            try await file.verifyKnownPieces { try await core.waitUntilRunning() }
             let response = try await fill(file, by: task)
             core.complete(file.size)
             return try await file.commit(response) { try await core.waitUntilRunning() }

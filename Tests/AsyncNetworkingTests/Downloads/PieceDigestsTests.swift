@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANHTTP
+import ANSystem
 import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
@@ -29,6 +30,21 @@ extension PieceDigests {
         let digests = try PieceDigests(
             .sha256, pieceLength: 10, totalBytes: 25, values: Array(repeating: Self.value, count: 3))
         return PieceChecks(digests, done: ByteRanges(done))
+    }
+
+    @Test func `a piece stays verified in later transfers until its bytes are gone or come again`() throws {
+        var checks = try checks()
+        let all = ByteRanges([0..<25])
+        checks.receive(0..<25, from: 0)
+        for piece in 0..<3 { #expect(checks.judge(piece, Self.right) == .right) }
+        #expect(checks.isComplete)
+        checks.begin(ByteRanges([0..<20]))
+        #expect(checks.due(in: 0..<25, of: all) == [2])
+        checks.receive(5..<10, from: 1)
+        #expect(checks.due(in: 0..<25, of: all) == [0, 2])
+        // A server may have another number in the next transfer.
+        checks.begin(all)
+        #expect(checks.judge(0, Self.wrong) == .mixed)
     }
 
     @Test(
@@ -463,7 +479,10 @@ extension PieceDigests {
         return try #require(error.resumeData)
     }
 
-    @Test func `pieces that a killed process has left are verified, and wrong ones requested again`() async throws {
+    @Test(arguments: ["\"1\"", nil])
+    func `pieces that a killed process has left are verified, and wrong ones requested again`(
+        tag: String?
+    ) async throws {
         try await StubServer.with { server in
             let options = try options(4, isDurable: true)
             let data = try await breakOff(server, options)
@@ -472,13 +491,44 @@ extension PieceDigests {
             var partial = try directory.read("file.part")
             partial[10_000] ^= 1
             _ = try directory.write(partial, to: "file.part")
-            server.serve(Self.served())
+            server.serve(Self.served(tag: tag))
             let before = server.activity.requests.count
-            _ = try await SessionManager(for: server).download("file", to: .file(file), options: options).value
+            let value = try await SessionManager(for: server)
+                .download("file", to: .file(file), options: options).value
             #expect(try directory.read("file") == Self.bytes)
-            let ranges = server.activity.requests.dropFirst(before).compactMap { $0.headers["Range"] }
-            #expect(ranges.contains { $0.hasPrefix("bytes=0-") }, "\(ranges)")
+            // The first piece is the beginning of the whole, and the others stay.
+            #expect(server.activity.requests[before].headers["Range"] == nil)
+            #expect(value.response.metrics.responseBodyBytes <= 400_000 - data.completedBytes + 30_000)
         }
+    }
+
+    @Test func `the pieces of an earlier download are verified before a request is sent`() async throws {
+        let lost = TransportError(.connectionLost(.inBody(received: 100_000, expected: 400_000)))
+        let isDown = Lock(true)
+        let transport = MockTransport { request in
+            guard !isDown.withLock(\.self), let range = request.headers[.range] else {
+                if request.headers[.range] != nil { return .failure(lost) }
+                let fields: HTTPFields = [.contentLength: "400000", .eTag: "\"1\""]
+                return MockResponse([.head(.ok, fields), .chunk(Self.bytes.prefix(100_000)), .fail(lost)])
+            }
+            let ends = range.dropFirst("bytes=".count).split(separator: "-").compactMap { Int($0) }
+            let last = ends.count == 2 ? ends[1] : 399_999
+            let fields: HTTPFields = [.contentRange: "bytes \(ends[0])-\(last)/400000"]
+            return MockResponse(status: .partialContent, headers: fields, chunks: [Self.bytes[ends[0]...last]])
+        }
+        let manager = SessionManager(on: transport)
+        let options = try options(1)
+        let error = try await sessionError {
+            _ = try await manager.download("file", to: .file(file), options: options).value
+        }
+        let data = try #require(error.resumeData)
+        #expect(data.offset == 100_000)
+        try Self.damaged.prefix(100_000).write(to: URL(filePath: data.partialFile))
+        isDown.withLock { $0 = false }
+        let before = transport.requests.count
+        _ = try await manager.download(resuming: data, options: options).value
+        #expect(try directory.read("file") == Self.bytes)
+        #expect(transport.requests[before].request.headers[.range] == "bytes=60000-")
     }
 
     @Test func `bytes of mirrors that stay after a whole response still need the digests of their pieces`() async throws

@@ -70,6 +70,24 @@ extension DownloadFile {
         return try ContentDigest(algorithm, digest)
     }
 
+    /// Verifies the pieces of an earlier download, before a server is asked for the rest: it may not wait. Wrong ones are
+    /// requested again.
+    func verifyKnownPieces(waitUntilRunning: () async throws -> Void) async throws {
+        guard var checks = pieces, let data = currentResumeData else { return }
+        var done = ByteRanges([0..<data.offset] + parts.ranges)
+        checks.begin(done)
+        for piece in checks.due(in: 0..<checks.digests.totalBytes, of: done) {
+            let range = checks.digests.range(of: piece)
+            let found = try await digest(of: range, by: checks.digests.algorithm, waitUntilRunning: waitUntilRunning)
+            guard checks.judge(piece, found) != .right else { continue }
+            done.remove(range)
+            try restart(range, done: done)
+            known?.offset = done.prefix
+        }
+        pieces = checks
+        if let data = currentResumeData { planRest(after: data) } else { plan = ResumePlan() }
+    }
+
     /// Verifies the pieces of a complete file that was not received in segments.
     ///
     /// - Throws: ``SessionError/digest(expected:found:path:url:)`` for the first wrong one.

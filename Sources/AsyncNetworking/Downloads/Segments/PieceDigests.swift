@@ -54,7 +54,7 @@ public struct PieceDigests: Hashable, Sendable {
 /// |---|---|
 /// | has the digest | it stays |
 /// | has another digest, and all its bytes came from one server | that server has lied, and is left |
-/// | has another digest, and came from several servers or from an earlier process | one server must bring all of it |
+/// | has another digest, and came from several servers or an earlier transfer | one server must bring all of it |
 /// | the same, for the fifth time | the download fails |
 package struct PieceChecks: Sendable {
     package let digests: PieceDigests
@@ -68,7 +68,7 @@ package struct PieceChecks: Sendable {
 
     private enum Source: Hashable {
         case server(Int)
-        case earlierProcess
+        case earlierTransfer
     }
 
     /// The consequence of a piece's digest.
@@ -85,8 +85,17 @@ package struct PieceChecks: Sendable {
     /// Creates the checks of a file of which some bytes are there.
     package init(_ digests: PieceDigests, done: ByteRanges) {
         self.digests = digests
+        begin(done)
+    }
+
+    /// Notes which bytes are there when a transfer begins, whose servers have numbers of their own.
+    package mutating func begin(_ done: ByteRanges) {
+        verified = verified.filter { done.contains(digests.range(of: $0)) }
+        sources = [:]
         for range in done.ranges {
-            for piece in digests.pieces(in: range) { sources[piece] = [.earlierProcess] }
+            for piece in digests.pieces(in: range) where !verified.contains(piece) {
+                sources[piece] = [.earlierTransfer]
+            }
         }
     }
 
@@ -95,7 +104,10 @@ package struct PieceChecks: Sendable {
 
     /// Notes bytes that a server has sent.
     package mutating func receive(_ range: Range<Int64>, from source: Int) {
-        for piece in digests.pieces(in: range) { sources[piece, default: []].insert(.server(source)) }
+        for piece in digests.pieces(in: range) {
+            verified.remove(piece)
+            sources[piece, default: []].insert(.server(source))
+        }
     }
 
     /// Notes that bytes of a piece were given up, which a server has sent.

@@ -25,8 +25,6 @@ final class SegmentedTransfer {
     private var plan: SegmentPlan
     private var sources: SegmentSources
     private var count: SegmentNumber
-    /// The digest checks of pieces, if the program has their digests. Then those of the server are not verified.
-    private var pieces: PieceChecks?
     /// The running segments by number; that of the first response is 0.
     private var workers: [Int: Worker] = [:]
     private var lastNumber = 0
@@ -54,7 +52,7 @@ final class SegmentedTransfer {
         let limit = min(connectionLimit > 0 ? connectionLimit : .max, .max / (file.mirrors.count + 1))
         sources = SegmentSources(
             [url] + file.mirrors, file.known?.representation ?? Representation(), limit: limit)
-        pieces = file.job.options.pieceDigests.map { PieceChecks($0, done: plan.done) }
+        file.pieces?.begin(plan.done)
         count = SegmentNumber(file.job.options.segments, limit: sources.limit)
     }
 
@@ -106,7 +104,7 @@ final class SegmentedTransfer {
         try file.beginSegments(plan.done)
         if plan.begin(0, at: offset) {
             workers[0] = Worker(source: 0, state: .receiving, body: body)
-            if pieces == nil { workers[0]?.digests = DigestChecks(head.headers.contentDigests) }
+            if file.pieces == nil { workers[0]?.digests = DigestChecks(head.headers.contentDigests) }
             // More bytes than the response announces are not those of the file.
             if head.status == .partialContent, let last = head.contentRange?.bytes?.upperBound {
                 plan.limit(0, to: min(last, plan.total - 1) + 1)
@@ -134,7 +132,7 @@ final class SegmentedTransfer {
             return .next(try file.startOver(because: .changed))
         }
         guard plan.isComplete else { return try rest() }
-        file.hasVerifiedPieces = pieces?.isComplete == true
+        file.hasVerifiedPieces = file.pieces?.isComplete == true
         return try await complete(head)
     }
 
@@ -209,7 +207,7 @@ final class SegmentedTransfer {
         let (head, body) = (opened.response.head, opened.response.body)
         (worker.call, worker.body, worker.state) = (opened.call, body, .receiving)
         // The digest of the whole is that by which mirrors are verified.
-        if worker.source == 0, pieces == nil { worker.digests = DigestChecks(head.headers.contentDigests) }
+        if worker.source == 0, file.pieces == nil { worker.digests = DigestChecks(head.headers.contentDigests) }
         workers[number] = worker
         let answer = SegmentAnswer(
             to: head, at: segment.next, of: plan.total, sources.representation(worker.source),
@@ -217,7 +215,7 @@ final class SegmentedTransfer {
         if case .take(let responseEnd) = answer {
             sources.accept(head, from: worker.source, isShort: responseEnd < segment.end)
             plan.limit(number, to: responseEnd)
-            if worker.source == 0, pieces == nil { file.late.formUnion(head.headers.representationDigests) }
+            if worker.source == 0, file.pieces == nil { file.late.formUnion(head.headers.representationDigests) }
             return receiveNext(number, &group)
         }
         await close(number)
@@ -230,7 +228,7 @@ final class SegmentedTransfer {
         case .refused(let isOverload): sources.refuse(worker.source, isOverload: isOverload)
         case .changed:
             sources.exclude(worker.source)
-            hasChanged = worker.source == 0 && pieces == nil && !file.hasStartedOver
+            hasChanged = worker.source == 0 && file.pieces == nil && !file.hasStartedOver
         }
     }
 
@@ -279,7 +277,7 @@ final class SegmentedTransfer {
             try file.write(
                 bytes.prefix(receipt.count), at: receipt.offset, done: plan.done, isFromMirror: worker.source != 0)
             if worker.source == 0 { trusted.insert(range) }
-            pieces?.receive(range, from: worker.source)
+            file.pieces?.receive(range, from: worker.source)
             if let range = receipt.givenUp { try giveUp(range, from: worker.source) }
             try await verifyPieces(in: range)
         }
@@ -298,11 +296,11 @@ final class SegmentedTransfer {
     ///
     /// - Throws: ``SessionError/digest(expected:found:path:url:)`` after too many wrong pieces.
     private func verifyPieces(in range: Range<Int64>) async throws {
-        for piece in pieces?.due(in: range, of: plan.done) ?? [] {
-            guard let digests = pieces?.digests else { return }
+        for piece in file.pieces?.due(in: range, of: plan.done) ?? [] {
+            guard let digests = file.pieces?.digests else { return }
             let range = digests.range(of: piece)
             let found = try await file.digest(of: range, by: digests.algorithm) { try await core.waitUntilRunning() }
-            let verdict = pieces?.judge(piece, found) ?? .right
+            let verdict = file.pieces?.judge(piece, found) ?? .right
             guard verdict != .right else {
                 wrongPieces[piece] = nil
                 continue
@@ -337,7 +335,7 @@ final class SegmentedTransfer {
         if worker.state != .leaving { try worker.digests.verify(file.job.path, from: file.request.url) }
         if let ended = worker.body?.ending {
             ending = ended
-            if worker.source == 0, pieces == nil { try await verify(ended.trailers, after: worker) }
+            if worker.source == 0, file.pieces == nil { try await verify(ended.trailers, after: worker) }
         }
         await close(number)
         end(number)
@@ -383,7 +381,7 @@ final class SegmentedTransfer {
 
     /// Notes that bytes of a source do not count any more, also for the digest of the whole.
     private func giveUp(_ range: Range<Int64>, from source: Int) throws(SessionError) {
-        pieces?.giveUp(range, from: source)
+        file.pieces?.giveUp(range, from: source)
         try file.restart(range, done: plan.done)
     }
 
