@@ -57,6 +57,7 @@ import Testing
                 .init(tunnelCredential: Credential(user: "ada", password: "a")),
                 .init(tunnelCredential: Credential(user: "ada", password: "b")),
                 .init(localInterface: "if!tun0", tunnelCredential: Credential(user: "ada", password: "a")),
+                .init(tunnelFields: ["Bearer a"]), .init(tunnelFields: ["Bearer b"]),
             ] as [ConnectionTable.Way]
         for made in ways {
             var table = ConnectionTable()

@@ -270,6 +270,63 @@ import Testing
         }
     }
 
+    private static func authorizations(_ server: StubServer) -> [String] {
+        server.activity.requests.map {
+            "\($0.connection) \($0.method) \($0.headers.values("Proxy-Authorization").joined(separator: ", "))"
+        }
+    }
+
+    @Test func `the request's own field for a proxy replaces the credential`() async throws {
+        try await StubServer.with { proxy in
+            proxy.fallback { _ in .text("from the proxy") }
+            let url = try #require(URL(string: "http://origin.invalid/"))
+            let transport = try CurlTransport()
+            let options = proxied(.http, proxy)
+            for headers in [[.proxyAuthorization: "Bearer a"], [.proxyAuthorization: ""], [:]] as [HTTPFields] {
+                let request = Request(url: url, headers: headers, options: options)
+                #expect(try await transport.text(request) == "from the proxy")
+            }
+            #expect(
+                Self.authorizations(proxy) == [
+                    "0 GET Bearer a", "0 GET ", "0 GET Basic dXNlcjpwYXNzOndvcmQ=",
+                ])
+        }
+    }
+
+    @Test func `a proxy opens a tunnel for the request's own field, which the server does not get`() async throws {
+        try await StubServer.with { proxy in
+            proxy.fallback { $0.method == "CONNECT" ? .status(200) : .text("from the server") }
+            let url = try #require(URL(string: "http://origin.invalid/"))
+            let transport = try CurlTransport()
+            let options = proxied(.http, proxy).with {
+                $0.connection.hostOverrides = [.init(host: "", port: 80, address: "other.invalid")]
+            }
+            for value in ["Bearer a", "Bearer a", "Bearer b"] {
+                let request = Request(url: url, headers: [.proxyAuthorization: value], options: options)
+                #expect(try await transport.text(request) == "from the server")
+            }
+            #expect(
+                Self.authorizations(proxy) == [
+                    "0 CONNECT Bearer a", "0 GET ", "0 GET ", "1 CONNECT Bearer b", "1 GET ",
+                ])
+        }
+    }
+
+    @Test func `a field for a proxy is not sent without an HTTP proxy`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .text("direct") }
+            let transport = try CurlTransport()
+            let bypassed = TransferOptions.with {
+                $0.proxy = .proxy(Proxy(.http, host: "127.0.0.1", port: 1, bypass: ["127.0.0.1"]))
+            }
+            for options in [.with { $0.proxy = .none }, bypassed] {
+                let request = server.request(headers: [.proxyAuthorization: "Bearer a"], options: options)
+                #expect(try await transport.text(request) == "direct")
+            }
+            #expect(Self.authorizations(server) == ["0 GET ", "0 GET "])
+        }
+    }
+
     @Test func `a connection to a proxy over TLS serves no request that does not trust the proxy`() async throws {
         let authority = try TestCertificateAuthority()
         let other = try TestCertificateAuthority(name: "Other")

@@ -136,6 +136,19 @@ import Testing
         }
     }
 
+    @Test func `a field for a proxy is not signed, because the server does not get it`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .text("") }
+            var request = server.request(
+                headers: [.proxyAuthorization: "Bearer a", .accept: "b"], options: .with { $0.proxy = .none })
+            request.transportAuthentication = TransportAuthentication(
+                AWSSignature(accessKeyID: "id", secretAccessKey: "key", region: "r", service: "s3"))
+            _ = try await CurlTransport().collect(request)
+            let value = try #require(server.activity.requests.first?.headers["Authorization"])
+            #expect(value.contains("SignedHeaders=accept;host;x-amz-content-sha256;x-amz-date,"))
+        }
+    }
+
     /// libcurl sends the ASCII form, `xn--bcher-kva.example`.
     @Test func `an international name that is not in its ASCII form is not signed`() async throws {
         try await StubServer.with { server in

@@ -106,6 +106,22 @@ import Testing
             ])
     }
 
+    @Test(arguments: [[], ["Bearer a"], ["Bearer a", ""]])
+    func `fields for a proxy are a list of their own`(values: [String]) throws {
+        var headers: HTTPFields = [.accept: "x"]
+        headers[values: .proxyAuthorization] = values
+        headers.append(HTTPField(name: .acceptLanguage, value: "y"))
+        let options = Self.plain.with {
+            $0.connection.hostOverrides = [.init(host: "a.example", port: 1, address: "b.example", addressPort: 2)]
+        }
+        let list = try HeaderList(Self.request(headers), SharedTransferOptions(options), .none, sendsBody: true)
+        #expect(unsafe String.lines(of: list.first) == ["Accept: x", "Accept-Language: y", "Expect:"])
+        #expect(
+            unsafe String.lines(of: list.firstForProxy)
+                == values.map { $0.isEmpty ? "Proxy-Authorization;" : "Proxy-Authorization: \($0)" })
+        #expect(unsafe String.lines(of: list.firstOverride) == ["a.example:1:b.example:2"])
+    }
+
     // MARK: Sizes
 
     @Test(arguments: [0, 1, 64, 1020, 1024, 5000, 100_000])

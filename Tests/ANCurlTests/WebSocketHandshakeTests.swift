@@ -47,6 +47,7 @@ import Testing
         let lines = try head("http://me:p%40ss@a.example/", options, cookies: "a=1; b=2") {
             $0.headers[.userAgent] = "x"
             $0.headers[.cookie] = "c=3"
+            $0.headers[.proxyAuthorization] = "for the proxy"
         }
         #expect(
             lines == [

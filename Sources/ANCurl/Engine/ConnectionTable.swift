@@ -96,21 +96,25 @@ package struct ConnectionTable {
     }
 
     /// How a connection is made, as far as libcurl does not compare it: its versions 8.9 to 8.21 do not compare interfaces,
-    /// those before 8.19 no credentials of tunnels (CVE-2026-3784), and those before 8.5 not the authorities with which a
-    /// proxy that forwards requests was verified.
+    /// those before 8.19 no credentials of tunnels (CVE-2026-3784), none the header fields of tunnels, and those before 8.5
+    /// not the authorities with which a proxy that forwards requests was verified.
     package struct Way: Equatable {
         /// The local interface, address or host name, as in the options; `nil` for any.
         package var localInterface: String?
         /// The credential for which a proxy has opened the tunnel; `nil` without one.
         package var tunnelCredential: Credential?
+        /// The values of the `Proxy-Authorization` fields for which a proxy has opened the tunnel.
+        package var tunnelFields: [String]
         /// The authorities for a proxy over TLS; `nil` without one.
         package var proxyRoots: TrustRoots?
 
         package init(
-            localInterface: String? = nil, tunnelCredential: Credential? = nil, proxyRoots: TrustRoots? = nil
+            localInterface: String? = nil, tunnelCredential: Credential? = nil, tunnelFields: [String] = [],
+            proxyRoots: TrustRoots? = nil
         ) {
             self.localInterface = localInterface
             self.tunnelCredential = tunnelCredential
+            self.tunnelFields = tunnelFields
             self.proxyRoots = proxyRoots
         }
     }

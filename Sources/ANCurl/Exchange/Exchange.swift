@@ -165,6 +165,9 @@ final class Exchange: Sendable {
         return authentication?.proxy?.credential ?? proxyUse.proxy.credential
     }
 
+    /// The values of the request's own `Proxy-Authorization` fields with which a proxy opens a tunnel to the server.
+    var tunnelFields: [String] { proxyUse?.isTunnel == true ? request.headers[values: .proxyAuthorization] : [] }
+
     /// The scheme for the proxy; `nil` if there are several, or none.
     private var proxyScheme: AuthenticationScheme? {
         if let scheme = authentication?.proxy?.scheme { return scheme }

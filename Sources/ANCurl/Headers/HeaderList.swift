@@ -21,6 +21,7 @@ package struct HeaderList: ~Copyable {
     /// The size of the longest line in bytes.
     private(set) var longestLine = 0
     private var nodeCount = 0
+    private var proxyStart = 0
     private var overrideStart = 0
     /// The value of the request's own `Cookie` fields, joined, if they were omitted from the list; `nil` if there are
     /// none.
@@ -28,12 +29,21 @@ package struct HeaderList: ~Copyable {
 
     /// The first header field; `nil` for an empty list.
     package var first: UnsafeMutablePointer<curl_slist>? {
-        unsafe overrideStart > 0 ? nodes.baseAddress : nil
+        unsafe start(of: 0..<proxyStart)
+    }
+
+    /// The first header field for an HTTP proxy; `nil` for an empty list.
+    package var firstForProxy: UnsafeMutablePointer<curl_slist>? {
+        unsafe start(of: proxyStart..<overrideStart)
     }
 
     /// The first host override; `nil` for an empty list.
     package var firstOverride: UnsafeMutablePointer<curl_slist>? {
-        unsafe nodeCount > overrideStart ? nodes.baseAddress.map { unsafe $0 + overrideStart } : nil
+        unsafe start(of: overrideStart..<nodeCount)
+    }
+
+    private func start(of list: Range<Int>) -> UnsafeMutablePointer<curl_slist>? {
+        unsafe list.isEmpty ? nil : nodes.baseAddress.map { unsafe $0 + list.lowerBound }
     }
 
     /// Creates the lists of a request.
@@ -56,7 +66,7 @@ package struct HeaderList: ~Copyable {
         unsafe text = UnsafeMutableRawBufferPointer(start: start + nodesSize, count: size.bytes)
         var namesExpect = false
         var namesCoding = false
-        for field in request.headers {
+        for field in request.headers where field.name != .proxyAuthorization {
             if field.name == .expect { namesExpect = true }
             if field.name == .acceptEncoding { namesCoding = true }
             guard try field.isSent(withBodyOf: upload.length) else { continue }
@@ -64,12 +74,7 @@ package struct HeaderList: ~Copyable {
                 cookies = cookies.map { "\($0); \(field.value)" } ?? field.value
                 continue
             }
-            unsafe field.withUnsafeBytesOfValue { value in
-                // libcurl interprets `Name:`, with or without whitespace, as a request to omit the field; `Name;` is an
-                // empty field.
-                let isBlank = unsafe value.allSatisfy { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
-                unsafe append(field.name.rawName, isBlank ? ";" : ": ", isBlank ? .init(start: nil, count: 0) : value)
-            }
+            append(field)
         }
         if options.value.decodesContent, !namesCoding { append(Self.acceptEncoding) }
         // Not without content (RFC 9110 §10.1.1).
@@ -77,6 +82,8 @@ package struct HeaderList: ~Copyable {
         // libcurl would ask for a 100 itself before a large body.
         if sendsBody, !namesExpect { append(expectsContinue ? "Expect: 100-continue" : "Expect:") }
         if declaresEmptyBody { append("Content-Length: 0") }
+        proxyStart = nodeCount
+        for field in request.headers where field.name == .proxyAuthorization { append(field) }
         overrideStart = nodeCount
         for override in overrides {
             let text = override.curlText
@@ -91,6 +98,15 @@ package struct HeaderList: ~Copyable {
     /// The reader's task decodes the codings: with CURLOPT_ACCEPT_ENCODING, libcurl would decode on the loop, accept a
     /// truncated body as complete, and let a small body grow to any size while its reader is paused.
     private static let acceptEncoding = "Accept-Encoding: \(ContentDecoder.supportedCodings)"
+
+    private mutating func append(_ field: HTTPField) {
+        unsafe field.withUnsafeBytesOfValue { value in
+            // libcurl interprets `Name:`, with or without whitespace, as a request to omit the field; `Name;` is an
+            // empty field.
+            let isBlank = unsafe value.allSatisfy { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+            unsafe append(field.name.rawName, isBlank ? ";" : ": ", isBlank ? .init(start: nil, count: 0) : value)
+        }
+    }
 
     private mutating func append(_ line: String) {
         unsafe append("", line, UnsafeBufferPointer(start: nil, count: 0))
@@ -135,8 +151,8 @@ package struct HeaderList: ~Copyable {
 
     private mutating func link() {
         guard let start = unsafe nodes.baseAddress else { return }
-        for index in 0..<nodeCount where index + 1 != overrideStart && index + 1 < nodeCount {
-            unsafe nodes[index].next = unsafe start + (index + 1)
+        for next in 0..<nodeCount where next != 0 && next != proxyStart && next != overrideStart {
+            unsafe nodes[next - 1].next = unsafe start + next
         }
     }
 }

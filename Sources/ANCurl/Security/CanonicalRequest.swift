@@ -192,10 +192,10 @@ extension Request {
         }.map { ($0.name.rawName, $0.value) }
     }
 
-    /// Fields that the connection changes, or that are signed in another form.
+    /// Fields that the connection changes, that are for a proxy, or that are signed in another form.
     private static let unsigned: Set<String> = [
-        "authorization", "content-length", "transfer-encoding", "connection", "expect", "te", "trailer",
-        "upgrade",
+        "authorization", "content-length", "transfer-encoding", "connection", "expect", "proxy-authorization", "te",
+        "trailer", "upgrade",
     ]
 
     private func bodyHash(for signature: AWSSignature) throws(TransportError) -> String {

@@ -20,6 +20,8 @@ extension EasyHandle {
         let request = exchange.request
         try set(CURLOPT_URL, url)
         if let list = unsafe headers.first { unsafe try set(CURLOPT_HTTPHEADER, list: list) }
+        // Not sent to servers (RFC 9110 §11.7.2); see CURLOPT_PROXYHEADER(3).
+        if let list = unsafe headers.firstForProxy { unsafe try set(CURLOPT_PROXYHEADER, list: list) }
         if let list = unsafe headers.firstOverride { unsafe try set(CURLOPT_CONNECT_TO, list: list) }
         try applyMethod(request.method, exchange, uploadBufferSize)
         // No redirects. Responses to challenges count as such, too.

@@ -229,6 +229,7 @@ extension Transfer {
     private var way: ConnectionTable.Way {
         ConnectionTable.Way(
             localInterface: exchange.options.connection.localInterface, tunnelCredential: exchange.tunnelCredential,
+            tunnelFields: exchange.tunnelFields,
             proxyRoots: mayUseTLSProxy ? exchange.options.tls.trustRoots : nil)
     }
 

@@ -41,7 +41,7 @@ package struct WebSocketHandshake {
         var bytes = Array("GET \(Self.target(of: url)) HTTP/1.1\r\n".utf8)
         if !request.headers.contains(Self.host) { Self.append("Host", try url.checkedAuthority(), to: &bytes) }
         var cookies = cookies.map { [$0] } ?? []
-        for field in request.headers {
+        for field in request.headers where field.name != .proxyAuthorization {
             guard !Self.isOfHandshake(field.name) else {
                 throw Self.error("the handshake of a WebSocket connection sets \(field.name.rawName) itself.")
             }

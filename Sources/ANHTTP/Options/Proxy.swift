@@ -26,6 +26,8 @@ public struct Proxy: Hashable, Sendable {
     /// If the proxy requires a credential and does not accept this one, requests fail with
     /// ``TransportError/ProxyFailure/authenticationRequired``, or receive its 407 as the response to an http URL. A
     /// session first asks its `AuthenticationPolicy.challengeHandler`, except for SOCKS.
+    ///
+    /// A `Proxy-Authorization` field of the request replaces it for HTTP proxies.
     public var credential: Credential?
     /// The hosts that are contacted without the proxy: names including their subdomains, with or without `*.` before
     /// them, addresses in any spelling, CIDR blocks such as `fd00::/8`, or `*` for all. A name or an address may be

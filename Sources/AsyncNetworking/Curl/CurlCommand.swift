@@ -156,8 +156,10 @@ struct CurlCommand {
         fields: HTTPFields, _ body: Body, _ isChunked: Bool, _ options: TransferOptions, _ context: Context
     ) {
         let rules = context.redaction
-        func added(_ name: String, _ value: [UInt8]) -> [[UInt8]] {
-            [Array("--header".utf8), value.isEmpty ? Array("\(name);".utf8) : Array("\(name): ".utf8) + value]
+        func added(_ name: HTTPField.Name, _ value: [UInt8]) -> [[UInt8]] {
+            let option = name == .proxyAuthorization ? "--proxy-header" : "--header"
+            let start = name.rawName
+            return [Array(option.utf8), value.isEmpty ? Array("\(start);".utf8) : Array("\(start): ".utf8) + value]
         }
         var cookies = context.cookies.map { "\($0.name)=\($0.value)" }
         for field in fields {
@@ -170,7 +172,7 @@ struct CurlCommand {
             }
             let shown = rules.value(field.value, of: field.name.rawName)
             self.options.append(
-                added(field.name.rawName, shown == field.value ? field.valueBytes : Array(shown.utf8)))
+                added(field.name, shown == field.value ? field.valueBytes : Array(shown.utf8)))
         }
         if !cookies.isEmpty {
             let value = rules.value(cookies.joined(separator: "; "), of: "Cookie")

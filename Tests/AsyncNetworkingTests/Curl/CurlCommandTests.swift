@@ -65,6 +65,9 @@ import Testing
         let headers: HTTPFields = [.accept: "a 'b' \"c\" $d `e` \\f"]
         #expect(try await command(headers: headers).contains(#"--header 'Accept: a '\''b'\'' "c" $d `e` \f'"#))
         #expect(try await command(headers: [.accept: ""]).contains("--header 'Accept;'"))
+        #expect(
+            try await command(headers: [.proxyAuthorization: "Basic YTpi"])
+                .contains("--proxy-header 'Proxy-Authorization: Basic YTpi'"))
     }
 
     private func command(headers: HTTPFields) async throws -> String {
