@@ -25,4 +25,18 @@ import Testing
         #expect(ProxyExceptions([entry]).contain(HostName(host), port: 80) == expected)
         #expect(ProxyExceptions(["other.test", entry]).contain(HostName(host), port: 80) == expected)
     }
+
+    @Test(
+        arguments: [
+            ([:], []), (["no_proxy": "a.test"], ["a.test"]), (["NO_PROXY": "a.test"], ["a.test"]),
+            (["no_proxy": "a.test", "NO_PROXY": "b.test"], ["a.test"]), (["no_proxy": ""], []),
+            (["no_proxy": "", "NO_PROXY": "b.test"], ["b.test"]), (["no_proxy": ",", "NO_PROXY": "b.test"], []),
+            (["no_proxy": ",a.test b.test\t,"], ["a.test", "b.test"]), (["No_Proxy": "a.test"], []),
+        ] as [([String: String], [String])])
+    func `the first variable that is not empty names the exceptions`(environment: [String: String], hosts: [String]) {
+        let exceptions = ProxyExceptions { environment["\($0)"] }
+        for host in ["a.test", "b.test"] {
+            #expect(exceptions.contain(HostName(host), port: 80) == hosts.contains(host))
+        }
+    }
 }

@@ -57,6 +57,26 @@ import Testing
         }
     }
 
+    @Test(.exitTest) func `an empty variable hides no exceptions, and HTTP 2 is spoken with a server of theirs`() async
+    {
+        await #expect(processExitsWith: .success) {
+            try await StubServer.with { server in
+                server.fallback { _ in .http2([.head(1, length: "2"), .data(1, "ok", endsStream: true)]) }
+                unsafe setenv("http_proxy", "http://127.0.0.1:9", 1)
+                unsafe setenv("no_proxy", "", 1)
+                unsafe setenv("NO_PROXY", "127.0.0.1", 1)
+                let request = server.request(
+                    options: .with {
+                        $0.httpVersion = .http2PriorKnowledge
+                        $0.timeouts.total = .seconds(30)
+                    })
+                let (head, body) = try await CurlTransport().collect(request)
+                try #require(head.version == .http2)
+                try #require(body == Data("ok".utf8))
+            }
+        }
+    }
+
     @Test(arguments: [(Proxy.Kind.http, false), (.https, true), (.socks5h, false)])
     func `a given proxy is connected to over TLS if its protocol says so`(kind: Proxy.Kind, expected: Bool) {
         let policy = ProxyPolicy.proxy(Proxy(kind, host: "proxy.example", port: 1))

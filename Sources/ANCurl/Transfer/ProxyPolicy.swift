@@ -69,7 +69,7 @@ extension ProxyPolicy {
     private var exceptions: ProxyExceptions {
         switch self {
         case .none: ProxyExceptions([])
-        case .environment: ProxyExceptions.ofEnvironment
+        case .environment: ProxyExceptions(environment: Self.variable)
         case .proxy(let proxy): ProxyExceptions(proxy.bypass)
         }
     }
@@ -146,6 +146,14 @@ package struct ProxyExceptions {
         self.entries = entries
     }
 
+    /// Creates the list that the environment names. As libcurl does, ignores variables that are empty.
+    ///
+    /// - Parameter environment: Returns the value of an environment variable.
+    package init(environment: (StaticString) -> String?) {
+        let list = ["no_proxy", "NO_PROXY"].lazy.compactMap(environment).first { !$0.isEmpty } ?? ""
+        self.init(list.unicodeScalars.split { $0 == "," || $0 == " " || $0 == "\t" }.map(String.init))
+    }
+
     /// Returns whether a host is contacted without the proxy.
     package func contain(_ host: HostName, port: Int) -> Bool {
         entries.contains { Self.matches($0.trimmingBlanks, host, port) }
@@ -154,12 +162,6 @@ package struct ProxyExceptions {
     /// Returns whether the host of a URL is contacted without the proxy.
     func contain(_ url: URL) -> Bool {
         !entries.isEmpty && contain(HostName(url), port: url.port ?? (url.isHTTPS ? 443 : 80))
-    }
-
-    /// The exceptions of the environment, as libcurl reads them.
-    static var ofEnvironment: ProxyExceptions {
-        let list = unsafe (getenv("no_proxy") ?? getenv("NO_PROXY")).map { unsafe String(cString: $0) } ?? ""
-        return ProxyExceptions(list.unicodeScalars.split { $0 == "," || $0 == " " || $0 == "\t" }.map(String.init))
     }
 
     private static func matches(_ entry: String, _ host: HostName, _ port: Int) -> Bool {
