@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct CurlLibraryTests {
     private func library(
-        _ version: UInt32 = 0x07_58_01, features: Int32 = 0, tls: StaticString? = nil
+        _ version: UInt32 = 0x07_58_01, features: Int32 = 0, tls: StaticString? = nil, quic: StaticString? = nil
     ) -> CurlLibrary {
         let name: StaticString = "7.88.1"
         var info = unsafe curl_version_info_data()
@@ -16,6 +16,9 @@ import Testing
         unsafe info.features = features
         if let tls {
             unsafe info.ssl_version = unsafe UnsafeRawPointer(tls.utf8Start).assumingMemoryBound(to: CChar.self)
+        }
+        if let quic {
+            unsafe info.quic_version = unsafe UnsafeRawPointer(quic.utf8Start).assumingMemoryBound(to: CChar.self)
         }
         return unsafe CurlLibrary(info)
     }
@@ -35,6 +38,18 @@ import Testing
         #expect(abilities(library(features: feature)) == (0..<6).map { $0 == index })
         #expect(abilities(library(features: ~feature)) == (0..<6).map { $0 != index })
         #expect(library(features: feature).authenticationSchemes.isSuperset(of: [.basic, .digest]))
+    }
+
+    /// libcurl 8.15 gives access to a TLS context in place of the session of QUIC.
+    @Test(arguments: [(0x08_0E_01, true), (0x08_0F_00, false), (0x08_0F_FF, false), (0x08_10_00, true)])
+    func `HTTP/3 is used unless its sessions are confused with contexts`(version: UInt32, isUsed: Bool) {
+        let ngtcp2 = library(version, features: CURL_VERSION_HTTP3, quic: "ngtcp2/1.12.0 nghttp3/1.10.1")
+        #expect(ngtcp2.hasHTTP3 == isUsed)
+        #expect(ngtcp2.usesNGTCP2 == isUsed)
+        let openSSL = library(version, features: CURL_VERSION_HTTP3, quic: "OpenSSL 3.5.1 nghttp3/1.10.1")
+        #expect(openSSL.hasHTTP3 == isUsed)
+        #expect(!openSSL.usesNGTCP2)
+        #expect(!library(version, quic: "ngtcp2/1.12.0").usesNGTCP2)
     }
 
     @Test func `the TLS library is that of the build`() {

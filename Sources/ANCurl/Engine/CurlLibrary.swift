@@ -14,8 +14,9 @@ public struct CurlLibrary: Sendable {
     package let http2: HTTP2Sharing
     /// The defects that the engine avoids.
     package let defects: CurlDefects
-    /// Whether HTTP/3 is supported. Otherwise ``ANHTTP/HTTPVersionPolicy/http3`` and
-    /// ``ANHTTP/HTTPVersionPolicy/http3Only`` fail with ``ANHTTP/TransportError/Reason/unsupported(_:)``.
+    /// Whether HTTP/3 is supported and can be used, which it cannot in libcurl 8.15. Otherwise
+    /// ``ANHTTP/HTTPVersionPolicy/http3`` and ``ANHTTP/HTTPVersionPolicy/http3Only`` fail with
+    /// ``ANHTTP/TransportError/Reason/unsupported(_:)``.
     public let hasHTTP3: Bool
     /// Whether HTTP/3 is supported, and implemented with ngtcp2. libcurl's experimental implementation with OpenSSL's
     /// own QUIC, as in Debian 13, can wait in vain for a response and does not cancel streams: it is used only if
@@ -60,6 +61,9 @@ public struct CurlLibrary: Sendable {
         return unsafe .success(CurlLibrary(info))
     }
 
+    /// The versions that give access to a TLS context in place of the session of QUIC (fixed by ba9ddb9357).
+    private static let confusingSessions: Range<UInt32> = 0x08_0F_00..<0x08_10_00
+
     /// Creates the description of a libcurl. See curl_version_info(3).
     package init(_ info: curl_version_info_data) {
         func has(_ feature: Int32) -> Bool { unsafe info.features & feature != 0 }
@@ -67,8 +71,9 @@ public struct CurlLibrary: Sendable {
         tlsLibrary = unsafe info.ssl_version.map { unsafe String(cString: $0) } ?? ""
         http2 = unsafe HTTP2Sharing(version: info.version_num, hasHTTP2: has(CURL_VERSION_HTTP2))
         defects = unsafe CurlDefects(version: info.version_num)
-        hasHTTP3 = has(CURL_VERSION_HTTP3)
-        usesNGTCP2 = unsafe info.quic_version.map { unsafe String(cString: $0).hasPrefix("ngtcp2/") } ?? false
+        hasHTTP3 = unsafe has(CURL_VERSION_HTTP3) && !Self.confusingSessions.contains(info.version_num)
+        usesNGTCP2 =
+            unsafe hasHTTP3 && info.quic_version.map { unsafe String(cString: $0) }?.hasPrefix("ngtcp2/") == true
         hasHTTPSProxy = has(CURL_VERSION_HTTPS_PROXY)
         hasPublicSuffixList = has(CURL_VERSION_PSL)
         var schemes: Set<AuthenticationScheme> = [.basic, .digest]
