@@ -1,10 +1,25 @@
 // SPDX-License-Identifier: MIT
 
 import ANCurl
+import ANHTTP
 import CCurl
 import Testing
 
 @Suite struct AlternativeFailureTests {
+    @Test(
+        arguments: [
+            (.none, "h2", .http2, .http2), (.none, "http/1.1", .http1_1, .http1_1), (.none, "", .http1_1, .http1_1),
+            (.none, nil, .http2, .http2), (.possible, "h2", .http2, .http2), (.possible, "", .http1_1, .http1_1),
+            (.possible, "h3", .http3, .http3), (.possible, nil, .http3, .http2), (.certain, "h3", .http3, .http3),
+            (.certain, "h3-29", .http3, .http3), (.certain, nil, .http3, .http3),
+        ] as [(QUICUse, String?, HTTPVersion, HTTPVersion)])
+    func `a session that is not accessible is one of QUIC`(
+        use: QUICUse, protocolID: String?, version: HTTPVersion, versionWithoutOpenSSL: HTTPVersion
+    ) {
+        #expect(use.version(protocolID: protocolID, usesOpenSSL: true) == version)
+        #expect(use.version(protocolID: protocolID, usesOpenSSL: false) == versionWithoutOpenSSL)
+    }
+
     private typealias Verdict = AlternativeFailure.Verdict
 
     private static func verdict(

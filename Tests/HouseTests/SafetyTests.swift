@@ -59,6 +59,12 @@ import Testing
         #expect(surprises == [])
     }
 
+    @Test func `TLS sessions of libcurl are used only after a check of its TLS library`() {
+        let places = SourceTree.sources.flatMap { $0.places(of: ["ccurl_tls_session"]) }
+        #expect(places.count == 1)
+        #expect(places.allSatisfy { $0.hasPrefix("Sources/ANCurl/Transfer/Transfer+Connecting.swift:") })
+    }
+
     @Test func `exclusive access is unchecked for the state of the event loop only`() {
         let places = SourceTree.sources.flatMap { $0.places(of: ["@exclusivity"]) }
         let surprises = places.filter { place in !Self.exclusivityPlaces.contains { place.hasPrefix($0) } }

@@ -35,6 +35,9 @@ public struct CurlLibrary: Sendable {
     /// initialized. The first access initializes it, once. See curl_global_init(3) and curl_version_info(3).
     public static let current: Result<CurlLibrary, TransportError> = initialize()
 
+    /// Whether exchanges can use alternative services: the TLS session tells which of QUIC and TCP has won a race.
+    static let usesAlternativeRoutes = usesOpenSSL && (try? current.get().usesNGTCP2) == true
+
     /// Whether libcurl uses the same OpenSSL as this module.
     static let usesOpenSSL: Bool = {
         guard let library = try? current.get().tlsLibrary, let version = unsafe OpenSSL_version(OPENSSL_VERSION_STRING)

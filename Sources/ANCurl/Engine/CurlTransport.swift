@@ -135,7 +135,7 @@ public struct CurlTransport: Transport {
     public var features: TransportFeatures {
         var features = TransportFeatures()
         features.cookies = group
-        features.usesAlternativeRoutes = (try? CurlLibrary.current.get().usesNGTCP2) ?? false
+        features.usesAlternativeRoutes = CurlLibrary.usesAlternativeRoutes
         features.usesProxy = { [context] request in
             // Its own proxy, or one that the environment names for the URL. Behind a tunnel, or a proxy of SOCKS, the
             // server answers.

@@ -53,11 +53,10 @@ extension Transfer {
         guard state.connection.isFirst else { return nil }
         // With TLS to a proxy, the BIO of encrypted bytes is not the socket's. libcurl's own requests to a
         // DNS-over-HTTPS resolver could open streams that are not counted.
-        guard exchange.isSecure, CurlLibrary.usesOpenSSL, !mayUseTLSProxy,
-            exchange.options.connection.dnsOverHTTPS == nil,
-            let session = unsafe ccurl_tls_session(handle.raw),
+        guard exchange.isSecure, !mayUseTLSProxy, exchange.options.connection.dnsOverHTTPS == nil,
+            let session = unsafe tlsSession,
             let monitor = unsafe HTTP2Monitor(
-                OpaquePointer(session), socket: socket, keepsAnswers: loop.context.defects.contains(.lostAnswers))
+                session, socket: socket, keepsAnswers: loop.context.defects.contains(.lostAnswers))
         else { return nil }
         loop.watchFrames(monitor)
         return monitor

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-import ANHTTP
+package import ANHTTP
 import ANSystem
 package import CCurl
+import COpenSSL
 import FoundationEssentials
 import Glibc
 import HTTPTypes
@@ -88,7 +89,58 @@ package struct AlternativeFailure {
     }
 }
 
+/// Whether a connection runs over QUIC, as far as that follows from the options.
+package enum QUICUse: Sendable {
+    /// It runs over TCP.
+    case none
+    /// It runs over QUIC or TCP, whichever was faster.
+    case possible
+    /// It runs over QUIC.
+    case certain
+
+    /// Returns the version of HTTP that a connection to an https URL speaks, as far as it matters: over HTTP/2 bytes may
+    /// arrive at any time, and HTTP/3 has no TCP socket.
+    ///
+    /// libcurl gives access to the sessions of QUIC only from 8.16 on.
+    ///
+    /// - Parameters:
+    ///   - protocolID: The protocol that was selected by ALPN, empty for none; `nil` without access to a TLS session.
+    ///   - usesOpenSSL: Whether libcurl gives access to all sessions over TCP. Otherwise their protocol is unknown.
+    package func version(protocolID: String?, usesOpenSSL: Bool) -> HTTPVersion {
+        switch (self, protocolID) {
+        case (.certain, _), (_, "h3"): .http3
+        case (.possible, nil) where usesOpenSSL: .http3
+        case (_, nil), (_, "h2"): .http2
+        case (_, _?): .http1_1
+        }
+    }
+}
+
 extension Transfer {
+    /// Whether the connection runs over QUIC.
+    private var quicUse: QUICUse {
+        if let route = state.alternative { return exchange.isRacing(route) ? .possible : .certain }
+        return switch exchange.version {
+        case .http3Only: .certain
+        case .http3: .possible
+        case .automatic, .http1, .http2, .http2PriorKnowledge: .none
+        }
+    }
+
+    /// The version that the connection speaks, as far as it matters.
+    var negotiatedVersion: HTTPVersion {
+        guard exchange.isSecure else {
+            return exchange.version == .http2PriorKnowledge ? .http2 : .http1_1
+        }
+        let protocolID = unsafe tlsSession.map { session in
+            var name: UnsafePointer<UInt8>?
+            var length: UInt32 = 0
+            unsafe SSL_get0_alpn_selected(session, &name, &length)
+            return unsafe String(decoding: UnsafeBufferPointer(start: name, count: Int(length)), as: UTF8.self)
+        }
+        return quicUse.version(protocolID: protocolID, usesOpenSSL: CurlLibrary.usesOpenSSL)
+    }
+
     /// Notes the version that the connection speaks, and that an attempt at an alternative service is over.
     func noteVersion() {
         let version = negotiatedVersion
@@ -176,8 +228,7 @@ extension Exchange {
     /// Requests through a proxy do not use it: QUIC would bypass the proxy.
     var usableAlternative: AlternativeRoute? {
         guard let route = request[AlternativeRoute.self], isSecure, options.httpVersion == .automatic,
-            (try? CurlLibrary.current.get().usesNGTCP2) == true, request.mayUseAlternativeRoute, !bypassesQUIC,
-            memory == nil,
+            CurlLibrary.usesAlternativeRoutes, request.mayUseAlternativeRoute, !bypassesQUIC, memory == nil,
             options.tls.maximumVersion ?? .v1_3 >= .v1_3,
             options.connection.hostOverrides.isEmpty || route.port == port
         else { return nil }

@@ -8,7 +8,7 @@ import Glibc
 
 /// The connection in use, and what was learned while it was made.
 package struct TransferConnection: ~Copyable {
-    /// The version of HTTP that it speaks, as far as it matters; see ``Transfer/negotiatedVersion``.
+    /// The version of HTTP that it speaks, as far as it matters; see ``QUICUse``.
     package var version = HTTPVersion.http1_1
     /// Its socket; `nil` before there is one, for a Unix-domain socket, and over HTTP/3.
     var socket: Int32?
@@ -275,30 +275,17 @@ extension Transfer {
         }
     }
 
-    /// The version that the connection speaks, as far as it matters: over HTTP/2 bytes may arrive at any time, and
-    /// HTTP/3 has no TCP socket.
-    var negotiatedVersion: HTTPVersion {
-        guard exchange.isSecure else {
-            return exchange.version == .http2PriorKnowledge ? .http2 : .http1_1
-        }
-        // With another TLS library the protocol is unknown. libcurl does not give access to a session of OpenSSL's own
-        // QUIC (8.14).
-        guard let session = unsafe ccurl_tls_session(handle.raw) else {
-            let isQUIC = exchange.version == .http3Only || exchange.version == .http3 && CurlLibrary.usesOpenSSL
-            return isQUIC ? .http3 : .http2
-        }
-        var name: UnsafePointer<UInt8>?
-        var length: UInt32 = 0
-        unsafe SSL_get0_alpn_selected(OpaquePointer(session), &name, &length)
-        let selected = unsafe UnsafeBufferPointer(start: name, count: Int(length))
-        if unsafe selected.elementsEqual("h3".utf8) { return .http3 }
-        return unsafe selected.elementsEqual("h2".utf8) ? .http2 : .http1_1
+    /// The TLS session of the connection in use; `nil` if there is none, or if libcurl does not use the OpenSSL of this
+    /// module: forks of OpenSSL call themselves OpenSSL in CURLINFO_TLS_SSL_PTR(3).
+    var tlsSession: OpaquePointer? {
+        guard CurlLibrary.usesOpenSSL else { return nil }
+        return unsafe OpaquePointer(ccurl_tls_session(handle.raw))
     }
 
     /// Whether OpenSSL holds bytes that it has already read from the socket.
     private var hasBufferedInput: Bool {
-        guard exchange.isSecure, let session = unsafe ccurl_tls_session(handle.raw) else { return false }
-        return unsafe SSL_has_pending(OpaquePointer(session)) == 1
+        guard exchange.isSecure, let session = unsafe tlsSession else { return false }
+        return unsafe SSL_has_pending(session) == 1
     }
 
     /// Whether bytes, the end of the stream or an error are pending on a socket.

@@ -301,13 +301,12 @@ extension Transfer {
     }
 
     private func noteHandshake() {
-        guard CurlLibrary.usesOpenSSL, let session = unsafe ccurl_tls_session(handle.raw) else { return }
-        state.receiving.handshake = unsafe Handshake.of(OpaquePointer(session))
+        guard let session = unsafe tlsSession else { return }
+        state.receiving.handshake = unsafe Handshake.of(session)
     }
 
     private func noteTLS() {
-        guard exchange.isSecure, let session = unsafe ccurl_tls_session(handle.raw) else { return }
-        let tls = OpaquePointer(session)
+        guard exchange.isSecure, let tls = unsafe tlsSession else { return }
         state.metrics.tlsVersion = unsafe loop.name(SSL_get_version(tls))
         state.metrics.cipher = unsafe loop.name(SSL_CIPHER_get_name(SSL_get_current_cipher(tls)))
     }

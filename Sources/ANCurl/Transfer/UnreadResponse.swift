@@ -73,10 +73,10 @@ extension Transfer {
         let mayReceive = state.connection.isHTTP2 ? state.connection.monitor != nil : exchange.sendsBody
         guard mayReceive, !mayUseTLSProxy, let socket = usedSocket else { return }
         guard exchange.isSecure else { return loop.senders[socket] = self }
-        guard CurlLibrary.usesOpenSSL, let session = unsafe ccurl_tls_session(handle.raw) else { return }
+        guard let session = unsafe tlsSession else { return }
         // The socket holds encrypted bytes, of which libcurl discards some before it closes the socket. Failures are
         // hidden from OpenSSL instead: libcurl then reads what has arrived, or the end of the connection.
-        unsafe BIO_set_callback_ex(SSL_get_wbio(OpaquePointer(session))) {
+        unsafe BIO_set_callback_ex(SSL_get_wbio(session)) {
             sink, operation, _, count, _, _, result, written in
             guard operation == BIO_CB_WRITE | BIO_CB_RETURN, result <= 0,
                 unsafe BIO_test_flags(sink, BIO_FLAGS_SHOULD_RETRY) == 0

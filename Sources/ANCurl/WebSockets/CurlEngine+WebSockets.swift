@@ -100,7 +100,7 @@ extension Transfer {
     var independentStream: ConnectionStream? {
         guard !mayUseTLSProxy, let connection else { return nil }
         guard exchange.isSecure else { return ConnectionStream(socket: connection.socket) }
-        guard CurlLibrary.usesOpenSSL, let session = unsafe ccurl_tls_session(handle.raw) else { return nil }
-        return unsafe ConnectionStream(OpaquePointer(session), socket: connection.socket)
+        guard let session = unsafe tlsSession else { return nil }
+        return unsafe ConnectionStream(session, socket: connection.socket)
     }
 }
