@@ -27,8 +27,11 @@ import Testing
 
     /// Returns the port that the next request uses, negative if it is not proven; `nil` for the origin's connection.
     private func take(_ table: inout HostTable<AlternativeService>, at seconds: Double = 0) -> Int? {
-        table.take(for: Self.key, at: Self.later(seconds)).map { $0.isProven ? $0.port : -$0.port }
+        table.take(for: Self.key, at: Self.later(seconds)).map { $0.use == .proven ? $0.port : -$0.port }
     }
+
+    /// The trial that began at a time.
+    private func trial(since seconds: Double = 0) -> AlternativeUse { .trial(until: Self.later(seconds + 60)) }
 
     @Test(
         arguments: [
@@ -74,15 +77,22 @@ import Testing
     @Test func `a trial without a result is repeated by another request`() throws {
         var table = try table()
         #expect(take(&table) == -444)
-        table.endTrial(of: 445, for: Self.key)
+        table.end(trial(), of: 445, for: Self.key)
         #expect(take(&table) == nil)
-        table.endTrial(of: 444, for: Self.key)
+        table.end(trial(), of: 444, for: Self.key)
         #expect(take(&table, at: 1) == -444)
         // The request that tries it takes longer than a minute.
         #expect(take(&table, at: 60) == nil)
         #expect(take(&table, at: 61) == -444)
+        // Its end is not that of the other's trial.
+        table.end(trial(since: 1), of: 444, for: Self.key)
+        #expect(take(&table, at: 62) == nil)
+        table.end(.proven, of: 444, for: Self.key)
+        #expect(take(&table, at: 62) == nil)
+        table.end(trial(since: 61), of: 444, for: Self.key)
+        #expect(take(&table, at: 62) == -444)
         table.noteUse(of: 444, for: Self.key, hasWorked: true, at: Self.start)
-        table.endTrial(of: 444, for: Self.key)
+        table.end(trial(since: 62), of: 444, for: Self.key)
         #expect(take(&table) == 444)
     }
 
@@ -104,7 +114,7 @@ import Testing
             table.noteUse(of: 444, for: Self.key, hasWorked: false, at: Self.later(now))
             // Requests that were sent together fail together.
             table.noteUse(of: 444, for: Self.key, hasWorked: false, at: Self.later(now + 1))
-            table.endTrial(of: 444, for: Self.key)
+            table.end(trial(since: now), of: 444, for: Self.key)
             #expect(take(&table, at: now + expected - 1) == nil)
             now += expected
         }

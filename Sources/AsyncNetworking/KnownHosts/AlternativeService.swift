@@ -202,16 +202,16 @@ package struct AlternativeExperience: Sendable {
         case broken(until: Date)
     }
 
-    /// Returns whether the alternative is proven; `nil` if a request should not use it. An unproven one is then on
-    /// trial.
-    fileprivate mutating func take(at now: Date) -> Bool? {
+    /// Returns how a request should use the alternative; `nil` if it should not.
+    fileprivate mutating func take(at now: Date) -> AlternativeUse? {
         switch state {
-        case .proven: return true
+        case .proven: return .proven
         case .broken(let end) where Self.isAhead(end, of: now), .onTrial(let end) where Self.isAhead(end, of: now):
             return nil
         case .broken, .onTrial, .unproven:
-            state = .onTrial(until: now.addingTimeInterval(Self.maximumTrial))
-            return false
+            let end = now.addingTimeInterval(Self.maximumTrial)
+            state = .onTrial(until: end)
+            return .trial(until: end)
         }
     }
 
@@ -230,9 +230,17 @@ package struct AlternativeExperience: Sendable {
         end > now && end <= now.addingTimeInterval(longestBreak)
     }
 
-    fileprivate mutating func endTrial() {
-        if case .onTrial = state { state = .unproven }
+    fileprivate mutating func endTrial(until end: Date) {
+        if state == .onTrial(until: end) { state = .unproven }
     }
+}
+
+/// The use of an alternative service by one request.
+package enum AlternativeUse: Equatable, Sendable {
+    /// The alternative is proven.
+    case proven
+    /// The request tries the alternative, alone until the given time, which identifies the trial.
+    case trial(until: Date)
 }
 
 extension HostTable where Entry == AlternativeService {
@@ -255,9 +263,9 @@ extension HostTable where Entry == AlternativeService {
                 expiry: now.addingTimeInterval(Double(usable.maximumAge) - Double(age)), persists: usable.persists))
     }
 
-    /// Returns the port of the alternative that a request should use, and whether it is proven; `nil` if the request
-    /// should use the origin's own connection. An unproven alternative is then on trial.
-    package mutating func take(for key: AlternativeService.Key, at now: Date) -> (port: Int, isProven: Bool)? {
+    /// Returns the port of the alternative that a request should use, and how; `nil` if the request should use the
+    /// origin's own connection.
+    package mutating func take(for key: AlternativeService.Key, at now: Date) -> (port: Int, use: AlternativeUse)? {
         guard let service = self[key]?.entry else { return nil }
         guard service.expiry > now else {
             remove(key)
@@ -271,8 +279,9 @@ extension HostTable where Entry == AlternativeService {
         if self[key]?.entry.alternativePort == port { self[key]?.experience.note(hasWorked: hasWorked, at: now) }
     }
 
-    /// Ends a trial without a result: the request was cancelled, or failed for another reason.
-    package mutating func endTrial(of port: Int, for key: AlternativeService.Key) {
-        if self[key]?.entry.alternativePort == port { self[key]?.experience.endTrial() }
+    /// Ends a use, of which a trial may have had no result: the request was cancelled, or failed for another reason.
+    package mutating func end(_ use: AlternativeUse, of port: Int, for key: AlternativeService.Key) {
+        guard case .trial(let end) = use, self[key]?.entry.alternativePort == port else { return }
+        self[key]?.experience.endTrial(until: end)
     }
 }

@@ -81,7 +81,7 @@ extension Pipeline {
             guard !state.alternativeServices.isEmpty else { return nil }
             let key = AlternativeService.Key(request.url)
             return state.alternativeServices.take(for: key, at: now).map { [state = self.state] in
-                AlternativeTrial(state: state, now: self.now, key: key, port: $0, isProven: $1)
+                AlternativeTrial(state: state, now: self.now, key: key, port: $0, use: $1)
             }
         }
     }
@@ -118,18 +118,18 @@ private struct AlternativeTrial {
     let now: @Sendable () -> Date
     let key: AlternativeService.Key
     let port: Int
-    let isProven: Bool
+    let use: AlternativeUse
 
     /// The attribute of the request.
     var route: AlternativeRoute {
-        AlternativeRoute(port: port, isProven: isProven) { [state, now, key, port] hasWorked in
+        AlternativeRoute(port: port, isProven: use == .proven) { [state, now, key, port] hasWorked in
             state.withLock { $0.alternativeServices.noteUse(of: port, for: key, hasWorked: hasWorked, at: now()) }
         }
     }
 
     /// Ends the use. If it had no result, another request may try.
     func end() {
-        if !isProven { state.withLock { $0.alternativeServices.endTrial(of: port, for: key) } }
+        if use != .proven { state.withLock { $0.alternativeServices.end(use, of: port, for: key) } }
     }
 }
 
