@@ -69,11 +69,23 @@ import Testing
             (0x08_10_00, [.unlockedLookups, .keptLookups, .droppedFields]),
             (0x08_13_00, [.unlockedLookups, .keptLookups, .droppedFields]),
             (0x08_14_00, [.keptLookups, .droppedFields]),
-            (0x08_15_00, [.keptLookups, .droppedFields]), (0x08_16_00, []), (0x09_00_00, []),
+            (0x08_15_00, [.keptLookups, .droppedFields]), (0x08_16_00, [.unreadInput]),
+            (0x09_00_00, [.unreadInput]),
         ] as [(UInt32, CurlDefects)])
     func `each version has the defects that it was released with`(version: UInt32, defects: CurlDefects) {
         #expect(CurlDefects(version: version) == defects)
         #expect(library(version).defects == defects)
+    }
+
+    @Test(arguments: [(0x08_15_00, false), (0x08_16_00, true)])
+    func `an idle connection with unread input is not used for a request that could be lost`(
+        version: UInt32, isForbidden: Bool
+    ) {
+        let defects = CurlDefects(version: version)
+        #expect(defects.forbidInput(isWatched: false, isRepeatable: false) == isForbidden)
+        for (isWatched, isRepeatable) in [(true, false), (false, true), (true, true)] {
+            #expect(!defects.forbidInput(isWatched: isWatched, isRepeatable: isRepeatable))
+        }
     }
 
     @Test func `failed look-ups are noted until one succeeds`() {

@@ -88,7 +88,7 @@ public struct CurlLibrary: Sendable {
 
 /// Defects of some versions of libcurl that the engine avoids while it runs.
 package struct CurlDefects: OptionSet, Sendable {
-    package let rawValue: UInt8
+    package let rawValue: UInt16
 
     /// Responses over HTTP/2 may be lost; see ``HTTP2Answers``.
     package static let lostAnswers = Self(rawValue: 1 << 0)
@@ -111,10 +111,14 @@ package struct CurlDefects: OptionSet, Sendable {
     /// 01d8473b25).
     package static let forgottenAttempts = Self(rawValue: 1 << 7)
 
+    /// An idle connection is used again without a look at its input within a second of the last look (since 2f1e94eaed),
+    /// also if its server has closed it.
+    package static let unreadInput = Self(rawValue: 1 << 8)
+
     /// The size in bytes of the lines that are sent by all versions.
     static let longestLine = 300 << 10
 
-    package init(rawValue: UInt8) {
+    package init(rawValue: UInt16) {
         self.rawValue = rawValue
     }
 
@@ -128,7 +132,17 @@ package struct CurlDefects: OptionSet, Sendable {
         (.unlockedLookups, 0x08_10_00..<0x08_14_00), (.keptLookups, 0x08_10_00..<0x08_16_00),
         (.droppedFields, 0x08_0D_00..<0x08_16_00), (.countedResolvers, 0..<0x08_09_00),
         (.successiveAddresses, 0..<0x08_10_00), (.forgottenAttempts, 0..<0x08_04_00),
+        (.unreadInput, 0x08_16_00..<UInt32.max),
     ]
+
+    /// Whether a connection can be used again only if no input is waiting, of which its end may be a part.
+    ///
+    /// - Parameters:
+    ///   - isWatched: Whether libcurl waits for input on it, as it does for running exchanges.
+    ///   - isRepeatable: Whether the request may be sent again if the connection has ended.
+    package func forbidInput(isWatched: Bool, isRepeatable: Bool) -> Bool {
+        contains(.unreadInput) && !isWatched && !isRepeatable
+    }
 }
 
 /// The servers whose names were not found the last time, for versions of libcurl with ``CurlDefects/keptLookups``.

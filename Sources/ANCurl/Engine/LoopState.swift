@@ -111,6 +111,9 @@ final class LoopState {
 
     func didConnect(_ socket: Int32) { sockets.didConnect(socket) }
 
+    /// Whether libcurl is watching the socket.
+    func isWatched(_ socket: Int32) -> Bool { sockets.isWanted(socket) }
+
     /// Whether the socket's connection is being made.
     func isConnecting(_ socket: Int32) -> Bool { sockets.isConnecting(socket) }
 

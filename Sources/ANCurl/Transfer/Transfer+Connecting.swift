@@ -183,7 +183,7 @@ extension Transfer {
         // The table contains TCP connections. A UDP socket may have the same local port.
         guard !state.connection.isHTTP3 else {
             state.connection.socket = nil
-            return state.connection.check(hasChosenEnds(local, remote))
+            return state.connection.check(hasChosenEnds(local, remote) && !mayHaveEnded(handle.activeSocket))
         }
         guard exchange.options.connection.unixSocketPath == nil, !remote.host.isEmpty else { return true }
         let ends = ConnectionTable.Ends(local: local, remote: remote)
@@ -238,7 +238,7 @@ extension Transfer {
         let isOpen =
             state.connection.isHTTP2
             ? !Self.hasEnded(socket) && !loop.connections.isSuspect(socket)
-                && loop.monitors[socket]?.isClosing != true
+                && (loop.monitors[socket].map { !$0.isClosing } ?? !mayHaveEnded(socket))
             : !Self.hasInput(socket) && !hasBufferedInput && !loop.connections.isExpired(socket, at: loop.now)
         // libcurl uses a connection of any version, also one that had no choice.
         let isChosenVersion =
@@ -280,6 +280,14 @@ extension Transfer {
     var tlsSession: OpaquePointer? {
         guard CurlLibrary.usesOpenSSL else { return nil }
         return unsafe OpaquePointer(ccurl_tls_session(handle.raw))
+    }
+
+    /// Whether the end of a connection that carries several exchanges may be waiting on its socket, unread by libcurl, which
+    /// would lose the request.
+    private func mayHaveEnded(_ socket: Int32?) -> Bool {
+        guard let socket else { return false }
+        return loop.context.defects.forbidInput(
+            isWatched: loop.isWatched(socket), isRepeatable: exchange.mayBeRepeated) && Self.hasInput(socket)
     }
 
     /// Whether OpenSSL holds bytes that it has already read from the socket.
