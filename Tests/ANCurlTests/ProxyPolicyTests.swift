@@ -57,6 +57,24 @@ import Testing
         }
     }
 
+    @Test(.exitTest) func `a resolver behind a proxy over TLS is refused`() async {
+        await #expect(processExitsWith: .success) {
+            let certificate = try TestCertificate.selfSigned()
+            try await StubServer.with(.init(tls: StubServer.TLS(certificate))) { proxy in
+                unsafe setenv("https_proxy", "https://localhost:\(proxy.endpoint.port)", 1)
+                let request = Request(
+                    url: try #require(URL(string: "http://origin.invalid/")),
+                    options: .with {
+                        $0.proxy = .none
+                        $0.connection.dnsOverHTTPS = URL(string: "https://resolver.invalid/dns-query")
+                    })
+                let error = try await CurlTransport().failure(request)
+                try #require(error.reason == .unsupported("DNS over HTTPS through a proxy over TLS"))
+                try #require(proxy.activity.requests.isEmpty)
+            }
+        }
+    }
+
     @Test(.exitTest) func `an empty variable hides no exceptions, and HTTP 2 is spoken with a server of theirs`() async
     {
         await #expect(processExitsWith: .success) {

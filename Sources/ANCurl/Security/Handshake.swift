@@ -326,6 +326,10 @@ extension Transfer {
             let resolver = unsafe handle == self.handle.raw ? nil : exchange.options.connection.dnsOverHTTPS
             let security: ConnectionSecurity?
             if let resolver {
+                // That handle reads the environment, and its contexts for proxies have no mark.
+                guard !ProxyPolicy.environment.mayUseTLS(for: resolver) else {
+                    throw failure(.unsupported("DNS over HTTPS through a proxy over TLS"))
+                }
                 security = try loop.context.securities.plain(exchange.sharedOptions, for: resolver)
             } else {
                 security = try currentSecurity()

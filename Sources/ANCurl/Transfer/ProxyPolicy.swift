@@ -60,6 +60,11 @@ extension ProxyPolicy {
         mayBeUsed(for: url) ? proxy(isSecure: url.isHTTPS, environment: Self.variable) : nil
     }
 
+    /// Returns whether the proxy for a URL may be connected to over TLS.
+    func mayUseTLS(for url: URL) -> Bool {
+        mayBeUsed(for: url) && mayUseTLS(isSecure: url.isHTTPS, environment: Self.variable)
+    }
+
     /// Returns whether there may be a proxy for a URL.
     func mayBeUsed(for url: URL) -> Bool {
         if case .environment = self, !ccurl_environment_names_proxy() { return false }

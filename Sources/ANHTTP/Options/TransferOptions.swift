@@ -207,7 +207,8 @@ public struct ConnectionOptions: Hashable, Sendable {
     ///
     /// The server must be trusted by ``TLSOptions/trustRoots``; security policies do not apply to it. The connection to
     /// it is made through the proxy of the environment, if any, regardless of ``TransferOptions/proxy``, and
-    /// ``addresses`` do not apply to it.
+    /// ``addresses`` do not apply to it. If that proxy is connected to over TLS, requests fail with
+    /// ``TransportError/Reason/unsupported(_:)``; list the server in `no_proxy`.
     public var dnsOverHTTPS: URL?
     /// The idle time after which the system sends TCP keep-alive probes, and the interval between them, rounded up to
     /// whole seconds, at least 1 s; 60 s by default, `nil` for no probes. The connection is lost when as many probes in
