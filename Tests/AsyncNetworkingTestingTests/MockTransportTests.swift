@@ -178,6 +178,32 @@ import Testing
         }
     }
 
+    @Test func `exchanges end before those that clean up`() async throws {
+        let transport = MockTransport { _ in .hang }
+        func isShutDown(_ task: Task<String, any Error>) async -> Bool {
+            guard case .failure(let error) = await task.result else { return false }
+            return (error as? TransportError)?.reason == .shutDown
+        }
+        func send(cleaningUp cleansUp: Bool) -> Task<String, any Error> {
+            var request = Request(url: url)
+            request.cleansUp = cleansUp
+            return Task { [request] in try await text(transport, request) }
+        }
+        let exchange = send(cleaningUp: false)
+        let cleanup = send(cleaningUp: true)
+        try await transport.requests(count: 2)
+        await transport.features.endExchanges?()
+        #expect(await isShutDown(exchange))
+        #expect(await isShutDown(send(cleaningUp: false)))
+        let later = send(cleaningUp: true)
+        #expect(try await transport.requests(count: 3).allSatisfy { $0.number < 3 || $0.request.cleansUp })
+        await transport.shutdown()
+        await transport.features.endExchanges?()
+        #expect(await isShutDown(cleanup))
+        #expect(await isShutDown(later))
+        #expect(await isShutDown(send(cleaningUp: true)))
+    }
+
     /// The bytes "ab" of a body, between which a gate is passed.
     private struct GatedBody: AsyncSequence, Sendable {
         let gate: ScriptGate

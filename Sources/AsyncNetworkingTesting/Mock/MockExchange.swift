@@ -61,7 +61,10 @@ final class MockExchange: ResponseBodySource {
         switch reception {
         case .complete, .answered, .answeredMeanwhile: break
         case .failing(_, let error): throw error
-        case .silent: try await limits.wait(in: .request, isSeen: true) { [transport] in try await transport.hang() }
+        case .silent:
+            try await limits.wait(in: .request, isSeen: true) { [transport, request] in
+                try await transport.hang(request)
+            }
         }
     }
 
@@ -177,7 +180,8 @@ final class MockExchange: ResponseBodySource {
             let agreement = try WebSocketAgreement(
                 by: head, for: options, accept: HeaderPairs.webSocketAccept(for: MockResponse.webSocketKey))
             let socket = MockWebSocket(agreement, options, limits: limits)
-            let server = MockWebSocketServer(socket, performing: actions, transport: transport, limits: limits)
+            let server = MockWebSocketServer(
+                socket, performing: actions, for: request, transport: transport, limits: limits)
             // Ends when the exchange is closed.
             let task = Task(executorPreference: currentTaskExecutor) { await server.run() }
             state.update { $0.server = task }
@@ -279,7 +283,7 @@ final class MockExchange: ResponseBodySource {
 
     private func nextStep() async throws -> MockResponse.Step? {
         try Task.checkCancellation()
-        try transport.checkRunning()
+        try transport.checkRunning(request)
         return try state.update { state in
             Result {
                 if let failure = state.failure { throw failure }
@@ -305,7 +309,8 @@ final class MockExchange: ResponseBodySource {
         case .pause(let duration):
             try await limits.wait(in: phase) { [transport] in try await transport.pause(duration) }
         case .wait(let gate): try await limits.wait(in: phase) { try await gate.wait() }
-        case .hang: try await limits.wait(in: phase, isSeen: true) { [transport] in try await transport.hang() }
+        case .hang:
+            try await limits.wait(in: phase, isSeen: true) { [transport, request] in try await transport.hang(request) }
         case .fail(let error): throw error
         case .informational, .head, .chunk: break
         }

@@ -199,13 +199,13 @@ public final class MockTransport: Transport {
         _ request: Request, delivery: BodyDelivery, reporting events: (any ExchangeEventSink)?
     ) async throws -> OpenResponse {
         try Task.checkCancellation()
-        try checkRunning()
+        try checkRunning(request)
         try request.validate()
         let limits = MockTimeLimits(request, clock: clock)
         let exchange = MockExchange(transport: self, request: request, limits: limits, events: events)
         do {
             var received = try await exchange.receiveRequest(reception(request))
-            try checkRunning()
+            try checkRunning(request)
             state.update { state in
                 received.number = state.requests.count + 1
                 state.requests.append(received)
@@ -234,20 +234,29 @@ public final class MockTransport: Transport {
     /// are not ended. Later exchanges fail with the same error. Returns immediately, possibly before the exchanges have
     /// ended; a second call has no effect.
     public func shutdown() async {
-        state.update { $0.isShutDown = true }
+        state.update { $0.acceptance = .none }
+    }
+
+    /// The features of a transport that ends all exchanges as ``shutdown()`` does, except those by which a session cleans
+    /// up.
+    public var features: TransportFeatures {
+        var features = TransportFeatures()
+        features.endExchanges = { [state] in state.update { $0.acceptance.endExchanges() } }
+        return features
     }
 
     // MARK: Used by exchanges
 
-    /// Throws if the transport was shut down.
-    func checkRunning() throws(TransportError) {
-        if state.value.isShutDown { throw TransportError(.shutDown) }
+    /// Throws if a request is not accepted any more.
+    func checkRunning(_ request: Request) throws(TransportError) {
+        if !state.value.acceptance.accepts(request) { throw TransportError(.shutDown) }
     }
 
-    /// Waits until the transport is shut down and throws that error; throws `CancellationError` if the task is
+    /// Waits until a request is not accepted any more and throws that error; throws `CancellationError` if the task is
     /// cancelled.
-    func hang() async throws {
-        try await state.wait { $0.isShutDown }
+    func hang(_ request: Request) async throws {
+        let cleansUp = request.cleansUp
+        try await state.wait { !$0.acceptance.accepts(cleaningUp: cleansUp) }
         throw TransportError(.shutDown)
     }
 
@@ -258,6 +267,28 @@ public final class MockTransport: Transport {
 
     private struct State {
         var requests: [ReceivedRequest] = []
-        var isShutDown = false
+        var acceptance = Acceptance.all
+    }
+
+    /// The exchanges that a transport performs.
+    enum Acceptance {
+        case all
+        /// Those that clean up.
+        case cleanups
+        case none
+
+        func accepts(_ request: Request) -> Bool { accepts(cleaningUp: request.cleansUp) }
+
+        func accepts(cleaningUp cleansUp: Bool) -> Bool {
+            switch self {
+            case .all: true
+            case .cleanups: cleansUp
+            case .none: false
+            }
+        }
+
+        mutating func endExchanges() {
+            if self == .all { self = .cleanups }
+        }
     }
 }

@@ -7,15 +7,18 @@ import FoundationEssentials
 struct MockWebSocketServer: Sendable {
     private let socket: MockWebSocket
     private let actions: [Script.Action]
+    private let request: Request
     private let transport: MockTransport
     private let limits: MockTimeLimits
     private var meter = OutputMeter()
 
     init(
-        _ socket: MockWebSocket, performing actions: [Script.Action], transport: MockTransport, limits: MockTimeLimits
+        _ socket: MockWebSocket, performing actions: [Script.Action], for request: Request, transport: MockTransport,
+        limits: MockTimeLimits
     ) {
         self.socket = socket
         self.actions = actions
+        self.request = request
         self.transport = transport
         self.limits = limits
     }
@@ -44,8 +47,8 @@ struct MockWebSocketServer: Sendable {
 
     private func endEarly() async {
         do {
-            try await limits.wait(in: .responseBody, isSeen: true, isActive: true) { [transport] in
-                try await transport.hang()
+            try await limits.wait(in: .responseBody, isSeen: true, isActive: true) { [transport, request] in
+                try await transport.hang(request)
             }
         } catch {
             socket.end(error)
@@ -62,7 +65,7 @@ struct MockWebSocketServer: Sendable {
         case .pace(let pace): meter.setPace(pace)
         case .disconnect(let bytes, let ending): meter.setCut(after: bytes, by: ending)
         case .end: throw Ended()
-        case .hang: try await transport.hang()
+        case .hang: try await transport.hang(request)
         case .message(let message): try await write(message.frame)
         case .echoMessages(let limit): try await echoMessages(limit)
         case .closeWebSocket(let code, let reason):

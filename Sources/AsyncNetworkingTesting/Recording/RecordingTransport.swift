@@ -85,13 +85,13 @@ public final class RecordingTransport: Transport {
         _ request: Request, delivery: BodyDelivery, reporting events: (any ExchangeEventSink)?
     ) async throws -> OpenResponse {
         guard sends else { return try await replay.open(request, delivery: delivery, reporting: events) }
-        try replay.checkRunning()
+        try replay.checkRunning(request)
         if let failure = state.withLock(\.failure) { throw failure }
         let reader = MockTransport(receiving: { _ in .status(.ok) }, clock: ContinuousClock())
         var (request, body) = try await read(request, by: reader)
         // What does not begin any more leaves its exchange for its repetition.
         try Task.checkCancellation()
-        try replay.checkRunning()
+        try replay.checkRunning(request)
         if let entry = try? cassette.take(reader.requests[0]) {
             request.recordedEntry = entry
             return try await replay.open(request, delivery: delivery, reporting: events)

@@ -43,8 +43,8 @@ public struct ReplayTransport: Transport {
             }, clock: ContinuousClock())
     }
 
-    /// Throws if the transport was shut down.
-    func checkRunning() throws(TransportError) { try mock.checkRunning() }
+    /// Throws if a request is not accepted any more.
+    func checkRunning(_ request: Request) throws(TransportError) { try mock.checkRunning(request) }
 
     /// The requests that were recorded and not replayed, as `GET http://a.example/`; empty if all were.
     public var unused: [String] { cassette.unused }

@@ -141,6 +141,15 @@ package final class SimulatedTransport: Transport {
         await mock.shutdown()
     }
 
+    package var features: TransportFeatures {
+        var features = mock.features
+        features.endExchanges = { [mock, connections] in
+            connections?.endExchanges()
+            await mock.features.endExchanges?()
+        }
+        return features
+    }
+
     private static func text(_ error: any Error) -> String {
         // That of a request's body may have a path, which differs in each run.
         if case .requestBody? = (error as? TransportError)?.reason { return "requestBody" }
@@ -162,7 +171,7 @@ private final class SimulatedConnections: Sendable {
         /// Those that have waited and have a connection.
         var admitted: Set<Int> = []
         var lastNumber = 0
-        var isShutDown = false
+        var acceptance = MockTransport.Acceptance.all
     }
 
     init(_ world: SimulatedWorld, perHost: Int) {
@@ -193,11 +202,13 @@ private final class SimulatedConnections: Sendable {
             return state.lastNumber
         }
         guard let number else { return Admission(connections: self, host: host) }
-        let begin = world.clock.now
+        let (begin, cleansUp) = (world.clock.now, request.cleansUp)
         do {
             try await MockTimeLimits(request, clock: world.clock).wait(in: .queue, isActive: true) { [state] in
-                try await state.wait { $0.admitted.contains(number) || $0.isShutDown }
-                if state.value.isShutDown { throw TransportError(.shutDown) }
+                try await state.wait {
+                    $0.admitted.contains(number) || !$0.acceptance.accepts(cleaningUp: cleansUp)
+                }
+                if !state.value.acceptance.accepts(cleaningUp: cleansUp) { throw TransportError(.shutDown) }
             }
         } catch {
             let wasAdmitted = state.update { state in
@@ -215,7 +226,9 @@ private final class SimulatedConnections: Sendable {
         return Admission(connections: self, host: host)
     }
 
-    func shutdown() { state.update { $0.isShutDown = true } }
+    func shutdown() { state.update { $0.acceptance = .none } }
+
+    func endExchanges() { state.update { $0.acceptance.endExchanges() } }
 
     private func release(_ host: String) {
         let numbers = state.value.waiting.filter { $0.host == host }.map(\.number)
