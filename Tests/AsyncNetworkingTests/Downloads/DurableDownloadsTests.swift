@@ -154,7 +154,7 @@ import Testing
             let calls = Lock([String]())
             world.onFileChange { call, path in
                 let name = path.map { $0 == directory.path ? "." : FileLocation(unresolved: $0).name }
-                if !["pread", "lseek"].contains(call) { calls.withLock { $0.append("\(call) \(name ?? "")") } }
+                calls.withLock { $0.append("\(call) \(name ?? "")") }
                 return nil
             }
             let transport = world.transport { _ in
