@@ -85,6 +85,7 @@ import Testing
                 unsafe setenv("NO_PROXY", "127.0.0.1", 1)
                 let request = server.request(
                     options: .with {
+                        $0.proxy = .environment
                         $0.httpVersion = .http2PriorKnowledge
                         $0.timeouts.total = .seconds(30)
                     })
