@@ -60,6 +60,26 @@ import Testing
         }
     }
 
+    @Test func `cookies are counted again once, and were set even if none is left`() {
+        let flag = CookieFlag()
+        flag.recount(above: 0) { 1 }
+        #expect(!flag.isSet)
+        flag.set(3)
+        flag.recount(above: 3) { 1 }
+        #expect(flag.maximumCount == 3)
+        // As two loops that have found too many.
+        for _ in 0..<2 {
+            flag.recount(above: 2) {
+                flag.set(2)
+                return 0
+            }
+        }
+        #expect(flag.maximumCount == 2)
+        flag.recount(above: 1) { 0 }
+        #expect(flag.maximumCount == 0)
+        #expect(flag.isSet)
+    }
+
     @Test func `an interim head and trailers do not change the final head`() throws {
         let cache = HeaderFieldCache()
         for _ in 0..<3 {

@@ -142,12 +142,15 @@ final class HandleShares: Sendable {
     /// Removes cookies if there are too many: libcurl has no limit. It does not tell when a cookie was sent, but which are
     /// older in the same domain.
     func limitCookies() {
-        let count = cookieFlag.maximumCount
-        guard count > Self.maximumCount + Self.maximumCount / 10 else { return }
+        let limit = Self.maximumCount + Self.maximumCount / 10
+        guard cookieFlag.maximumCount > limit else { return }
         withCookies {
-            let stored = stored
-            store(Cookie.excess(of: stored, keeping: Self.maximumCount, perDomain: 50).map(\.ended))
-            cookieFlag.note(min(stored.count, Self.maximumCount), since: count)
+            // Another loop may have done so meanwhile.
+            cookieFlag.recount(above: limit) {
+                let stored = stored
+                store(Cookie.excess(of: stored, keeping: Self.maximumCount, perDomain: 50).map(\.ended))
+                return min(stored.count, Self.maximumCount)
+            }
         }
     }
 

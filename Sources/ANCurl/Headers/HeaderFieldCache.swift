@@ -91,22 +91,32 @@ package final class HeaderFieldCache {
 
 /// Whether an engine may hold cookies: a server or the program has set one at some time. Readable from any thread.
 package final class CookieFlag: Sendable {
+    private let wasSet = Atomic(false)
     private let maximum = Atomic(0)
 
     /// Creates a flag for an engine without cookies.
     package init() {}
 
     /// Whether a cookie was set.
-    package var isSet: Bool { maximumCount > 0 }
+    package var isSet: Bool { wasSet.load(ordering: .acquiring) }
 
     /// The number of cookies that the engine holds at most.
     package var maximumCount: Int { maximum.load(ordering: .acquiring) }
 
     /// Notes that cookies are set.
-    func set(_ count: Int = 1) { maximum.wrappingAdd(count, ordering: .releasing) }
+    package func set(_ count: Int = 1) {
+        maximum.wrappingAdd(count, ordering: .releasing)
+        if !isSet { wasSet.store(true, ordering: .releasing) }
+    }
 
-    /// Notes that all cookies but some were found or removed since the number was `old`.
-    func note(_ count: Int, since old: Int) { maximum.wrappingAdd(max(1, count) - old, ordering: .releasing) }
+    /// Counts the cookies again if there may be more than `limit`. One thread at a time does so.
+    ///
+    /// - Parameter count: Returns the number of cookies, of which it may have removed some. Others may be set meanwhile.
+    package func recount(above limit: Int, _ count: () -> Int) {
+        let old = maximumCount
+        guard old > limit else { return }
+        maximum.wrappingAdd(count() - old, ordering: .releasing)
+    }
 }
 
 /// The fields of a head that is being received, compared line by line with those of an earlier head.
