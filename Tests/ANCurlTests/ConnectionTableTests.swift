@@ -9,6 +9,7 @@ import Testing
     private static let first = ends(50_000)
     private static let second = ends(50_001)
     private static let third = ends(50_002)
+    private static let fourth = ends(50_003)
 
     private static func ends(_ port: Int) -> ConnectionTable.Ends {
         ConnectionTable.Ends(
@@ -108,10 +109,10 @@ import Testing
         table.suspect(7)
         table.suspect(9)
         #expect([table.generation(of: "a"), table.generation(of: "b")] == [1, 0])
+        table.insert(Self.third, socket: 9, origin: "a", generation: 1)
         table.noteInput(7, at: .now)
         #expect(table.isReplaced(7))
         #expect(!table.isReplaced(8))
-        table.insert(Self.third, socket: 9, origin: "a")
         #expect(!table.isReplaced(9))
         table.remove(7)
         #expect(table.generation(of: "a") == 1)
@@ -121,6 +122,27 @@ import Testing
         #expect(table.generation(of: "a") == 0)
         table.suspect(8)
         #expect(table.generation(of: "b") == 3)
+    }
+
+    @Test func `a suspect connection that proves alive is used again unless another one has taken its place`() {
+        var table = ConnectionTable()
+        table.insert(Self.first, socket: 7, origin: "a")
+        table.suspect(7)
+        #expect(table.isReplaced(7))
+        table.noteInput(7, at: .now)
+        #expect(!table.isReplaced(7))
+        #expect(table.generation(of: "a") == 0)
+        table.suspect(7)
+        #expect(table.generation(of: "a") == 2)
+        table.insert(Self.second, socket: 8, origin: "a", generation: 2)
+        table.insert(Self.third, socket: 9, origin: "b")
+        table.suspect(8)
+        table.noteInput(7, at: .now)
+        #expect(table.generation(of: "a") == 0, "The one that has taken its place may be dead, too.")
+        table.noteInput(8, at: .now)
+        #expect([7, 8, 9].map(table.isReplaced) == [true, false, false])
+        table.insert(Self.fourth, socket: 10, origin: "a", generation: 1)
+        #expect(table.isReplaced(10), "It was begun before.")
     }
 
     @Test func `a connection is silent until bytes of a response come`() {

@@ -655,6 +655,63 @@ import Testing
         }
     }
 
+    @Test func `a connection that was silent and recovers takes new requests at the limit of connections`() async throws {
+        try await withServer { server in
+            let (recovery, answer) = (try ScriptGate(), try ScriptGate())
+            server.fallback { _ in
+                var script = Script.http2([.head(1), .data(1, "1")])
+                script.actions.removeLast()
+                script.actions += [
+                    .wait(recovery), .send(HTTP2Frame.data(1, "2").bytes), .wait(answer),
+                    .send(HTTP2Frame.head(5).bytes + HTTP2Frame.data(5, "5", endsStream: true).bytes), .hang,
+                ]
+                return script
+            }
+            var limits = ConnectionLimits()
+            limits.maximumConnectionsPerHost = 1
+            let transport = try CurlTransport(limits: limits, http2: .multiplexed)
+            func request(_ change: (inout Timeouts) -> Void) -> Request {
+                server.request(
+                    method: .post, body: .bytes(Data("body".utf8)),
+                    options: options {
+                        $0.timeouts.idle = nil
+                        change(&$0.timeouts)
+                    })
+            }
+            try await transport.stream(request { _ in }) { _, body in
+                var chunks = body.makeAsyncIterator()
+                var chunk = try await chunks.next()
+                #expect(chunk.map { String(decoding: $0, as: UTF8.self) } == "1")
+                let failure = try await transport.failure(request { $0.idle = .milliseconds(100) })
+                #expect(failure.reason == .timedOut(.responseHead))
+                recovery.open()
+                chunk = try await chunks.next()
+                #expect(chunk.map { String(decoding: $0, as: UTF8.self) } == "2")
+                let events = EventRecorder()
+                async let third = transport.collect(request { $0.queue = .seconds(10) }, reporting: events)
+                _ = try await events.first {
+                    switch $0 {
+                    case .uploadProgress, .finished: true
+                    default: false
+                    }
+                }
+                answer.open()
+                #expect(String(decoding: try await third.body, as: UTF8.self) == "5")
+            }
+            #expect(server.activity.connectionsAccepted == 1)
+        }
+    }
+
+    @Test func `an empty refusal of an expectation is no response`() async throws {
+        try await withServer { server in
+            server.enqueue(.http2([.head(1, status: "417")]))
+            server.fallback { _ in .http2([.head(1), .data(1, "answer", endsStream: true)]) }
+            let request = server.request(
+                method: .post, headers: ["Expect": "100-continue"], body: .string("hello"), options: options())
+            #expect(try await CurlTransport().text(request) == "answer")
+        }
+    }
+
     /// Each would otherwise wait for 5 s.
     @Test(.timeLimit(.minutes(1)))
     func `an early success that is followed by a reset ends the exchange at once`() async throws {

@@ -27,8 +27,8 @@ package struct ConnectionTable {
         var isHTTP10 = false
         /// Whether the connection may be dead.
         var isSuspect = false
-        /// Whether it was, so that others have taken its place.
-        var isReplaced = false
+        /// The generation of the origin's connections for which it was made.
+        var generation = 0
         /// How long the server keeps the connection open while it is idle, and the time since when it is idle.
         var idleTimeout: Duration?
         var idleSince: MonotonicInstant?
@@ -127,7 +127,7 @@ package struct ConnectionTable {
     /// Adds a connection that carries its first request.
     package mutating func insert(
         _ connection: Ends, socket: Int32, _ way: Way = Way(), offersHTTP2: Bool = false,
-        origin: String = "", version: HTTPVersion = .http1_1, at now: MonotonicInstant = .now
+        origin: String = "", generation: Int = 0, version: HTTPVersion = .http1_1, at now: MonotonicInstant = .now
     ) {
         remove(socket)
         sockets[connection] = socket
@@ -135,6 +135,7 @@ package struct ConnectionTable {
         while entries.count <= index { entries.append(Entry()) }
         entries[index] = Entry(ends: connection, way: way, offersHTTP2: offersHTTP2)
         (entries[index].origin, entries[index].version, entries[index].opened) = (origin, version, now)
+        entries[index].generation = generation
     }
 
     /// A number above those of all sockets in the table.
@@ -165,17 +166,27 @@ package struct ConnectionTable {
 
     /// Notes that bytes of a response were received.
     package mutating func noteInput(_ socket: Int32, at now: MonotonicInstant) {
-        change(socket) { entry in
-            entry.lastInput = now
-            entry.isSuspect = false
+        guard contains(socket) else { return }
+        entries[Int(socket)].lastInput = now
+        guard entries[Int(socket)].isSuspect else { return }
+        entries[Int(socket)].isSuspect = false
+        restoreGeneration(of: socket)
+    }
+
+    /// Lets new requests use a connection that is not dead if no other one has taken its place yet.
+    private mutating func restoreGeneration(of socket: Int32) {
+        let entry = entries[Int(socket)]
+        let isReplaced = sockets.values.map { entries[Int($0)] }.contains { other in
+            other.origin == entry.origin && other.generation > entry.generation && !other.isSuspect
         }
+        if !isReplaced { generations[entry.origin] = entry.generation }
     }
 
     /// Marks a connection as possibly dead, until bytes of a response are received. Later connections of its origin are of
     /// another generation.
     package mutating func suspect(_ socket: Int32) {
         guard contains(socket), !isSuspect(socket) else { return }
-        change(socket) { ($0.isSuspect, $0.isReplaced) = (true, true) }
+        entries[Int(socket)].isSuspect = true
         lastGeneration += 1
         generations[entries[Int(socket)].origin] = lastGeneration
     }
@@ -183,9 +194,9 @@ package struct ConnectionTable {
     /// The generation of the connections that an origin's requests may use; 0 if none was replaced.
     package func generation(of origin: String) -> Int { generations.isEmpty ? 0 : generations[origin] ?? 0 }
 
-    /// Whether others have taken the place of a connection, which is to be closed after its exchanges.
+    /// Whether others take the place of a connection, which is to be closed after its exchanges.
     package func isReplaced(_ socket: Int32) -> Bool {
-        contains(socket) && entries[Int(socket)].isReplaced
+        contains(socket) && entries[Int(socket)].generation != generation(of: entries[Int(socket)].origin)
     }
 
     /// Whether a connection may be dead and should carry no new requests.

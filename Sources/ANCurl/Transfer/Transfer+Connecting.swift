@@ -196,7 +196,7 @@ extension Transfer {
             return state.connection.check(isUsable(socket, local: local, remote: remote))
         case .new(let socket):
             loop.connections.insert(
-                ends, socket: socket, way, offersHTTP2: allowsHTTP2, origin: self.origin,
+                ends, socket: socket, way, offersHTTP2: allowsHTTP2, origin: self.origin, generation: generation,
                 version: state.connection.version, at: loop.now)
             state.connection.socket = socket
             state.connection.isFirst = true

@@ -28,6 +28,8 @@ final class Transfer: PriorityQueueElement {
     let origin: String
     /// Whether a connection that speaks HTTP/2 may be used.
     let allowsHTTP2: Bool
+    /// The generation of the origin's connections that may be used.
+    let generation: Int
     /// The limits of the speed that apply to the host.
     let speedLimits: [SpeedLimit]
 
@@ -70,6 +72,7 @@ final class Transfer: PriorityQueueElement {
         addressGuard = try AddressGuard(exchange.options.connection.addresses)
         let url = exchange.request.url.absoluteString
         origin = place?.origin ?? ""
+        generation = loop.connections.generation(of: origin)
         do throws(CurlFailure) {
             handle = try EasyHandle()
         } catch {
@@ -116,8 +119,7 @@ final class Transfer: PriorityQueueElement {
             if let cookies { try handle.set(CURLOPT_COOKIE, cookies) }
             if let security = exchange.security {
                 try handle.apply(
-                    security, generation: loop.connections.generation(of: origin),
-                    resumesSessions: exchange.options.tls.resumesSessions)
+                    security, generation: generation, resumesSessions: exchange.options.tls.resumesSessions)
             }
             // A head that does not fit into the buffer, with cookies and credentials, is cut by older versions of libcurl.
             let leastBuffer = max(
