@@ -61,11 +61,12 @@ import Testing
     @Test(
         arguments: [
             (0x07_58_01, [.lostAnswers, .countedResolvers, .successiveAddresses, .forgottenAttempts]),
-            (0x08_08_00, [.lostAnswers, .countedResolvers, .successiveAddresses]),
-            (0x08_0A_01, [.lostAnswers, .successiveAddresses]),
-            (0x08_0B_00, [.lostAnswers, .unlockedCookies, .successiveAddresses]),
-            (0x08_0D_00, [.lostAnswers, .unlockedCookies, .droppedFields, .successiveAddresses]),
-            (0x08_0F_00, [.unlockedCookies, .droppedFields, .successiveAddresses]),
+            (0x08_07_01, [.lostAnswers, .countedResolvers, .successiveAddresses]),
+            (0x08_08_00, [.lostAnswers, .countedResolvers, .successiveAddresses, .countedQueue]),
+            (0x08_0A_01, [.lostAnswers, .successiveAddresses, .countedQueue]),
+            (0x08_0B_00, [.lostAnswers, .unlockedCookies, .successiveAddresses, .countedQueue]),
+            (0x08_0D_00, [.lostAnswers, .unlockedCookies, .droppedFields, .successiveAddresses, .countedQueue]),
+            (0x08_0F_00, [.unlockedCookies, .droppedFields, .successiveAddresses, .countedQueue]),
             (0x08_10_00, [.unlockedLookups, .keptLookups, .droppedFields]),
             (0x08_13_00, [.unlockedLookups, .keptLookups, .droppedFields]),
             (0x08_14_00, [.keptLookups, .droppedFields]),

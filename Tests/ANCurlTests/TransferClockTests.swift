@@ -65,6 +65,38 @@ import Testing
         #expect(clock.handshakeWaitEnd(since: admitted) == nil)
     }
 
+    /// Each is that of the loop, 20 s, and a fourth and 0.1 s.
+    @Test(arguments: [false, true])
+    func `libcurl's limit on connecting is later than that of the loop, however libcurl counts`(countsQueue: Bool) {
+        var clock = Self.makeClock(queue: nil, connect: 20, idle: nil, total: nil)
+        let admitted = countsQueue ? Self.at(100) : nil
+        func limit(at seconds: Int64, isExcused lateness: Int = 0) -> Duration? {
+            if lateness > 0 { clock.excuse(.seconds(lateness)) }
+            return clock.connectLimit(countedSince: admitted, at: Self.at(seconds)).map { $0 - .milliseconds(100) }
+        }
+        #expect(limit(at: 100) == .seconds(25))
+        #expect(limit(at: 160) == .seconds(countsQueue ? 85 : 25))
+        #expect(clock.nextConnectLimit(at: Self.at(160)) == Self.at(165).advanced(by: .milliseconds(50)))
+        clock.leaveQueue(at: Self.at(164))
+        #expect(clock.nextConnectLimit(at: Self.at(164)) == nil)
+        let queued = countsQueue ? 64 : 0
+        #expect(limit(at: 164) == .seconds(25 + queued))
+        #expect(limit(at: 170) == .seconds(25 + queued))
+        #expect(limit(at: 182, isExcused: 8) == .seconds(33 + queued))
+        // It is over, but the loop is behind.
+        #expect(limit(at: 194) == .seconds(35 + queued))
+        clock.connect(at: Self.at(195))
+        #expect(limit(at: 195) == .seconds(25))
+        clock.reconnect(at: Self.at(200))
+        #expect(limit(at: 200) == .seconds(countsQueue ? 125 : 25))
+    }
+
+    @Test func `without a limit on connecting libcurl has none`() {
+        let clock = Self.makeClock(queue: nil, connect: nil, idle: nil, total: nil)
+        #expect(clock.connectLimit(countedSince: nil, at: Self.at(5)) == nil)
+        #expect(clock.nextConnectLimit(at: Self.at(5)) == nil)
+    }
+
     @Test func `a reused connection leaves the queue and is connected at once`() {
         var clock = Self.makeClock(queue: 10, connect: 20, idle: 30, total: nil)
         clock.connect(at: Self.at(2))

@@ -259,7 +259,10 @@ actor CurlEngine {
     /// loop's executor. What has arrived meanwhile is read in the next turns.
     private func excuseLateness() {
         guard let due, due.advanced(by: .milliseconds(100)) < state.now else { return }
-        for transfer in active.values { transfer.state.clock.excuse(due.duration(to: state.now)) }
+        for transfer in active.values {
+            transfer.state.clock.excuse(due.duration(to: state.now))
+            if transfer.state.clock.connected == nil { try? transfer.limitConnecting() }
+        }
         lateness.begin(descriptors: active.count)
     }
 
@@ -337,6 +340,7 @@ actor CurlEngine {
     private func endOverdue(isBehind: Bool) {
         while let transfer = deadlines.popDue(at: state.now) {
             if isBehind, transfer.state.connection.sockets.contains(where: state.isConnecting) {
+                try? transfer.limitConnecting()
                 deadlines.insert(transfer, at: state.now.advanced(by: .milliseconds(10)))
                 continue
             }
@@ -378,6 +382,10 @@ actor CurlEngine {
         var next = Self.earlier(transfer.startTime, limit?.deadline)
         next = Self.earlier(next, transfer.state.receiving.handOverTime)
         next = Self.earlier(next, transfer.handshakeWaitEnd)
+        if transfer.state.clock.connected == nil {
+            try? transfer.limitConnecting()
+            next = Self.earlier(next, transfer.nextConnectLimit)
+        }
         if let limit, limit.kind == .idle, transfer.isDelivering {
             // Looks several times within the limit whether the system delivers the request.
             next = Self.earlier(next, state.now.advanced(by: max(.milliseconds(10), limit.duration / 4)))

@@ -110,6 +110,8 @@ package struct CurlDefects: OptionSet, Sendable {
     /// The next address is not tried when one has failed, but at the next timer, whatever that is for (fixed by
     /// 01d8473b25).
     package static let forgottenAttempts = Self(rawValue: 1 << 7)
+    /// The time for which a transfer waits for a connection counts towards its limit on connecting (`multi.c` since 8.8).
+    package static let countedQueue = Self(rawValue: 1 << 9)
 
     /// An idle connection is used again without a look at its input within a second of the last look (since 2f1e94eaed),
     /// also if its server has closed it.
@@ -133,6 +135,7 @@ package struct CurlDefects: OptionSet, Sendable {
         (.droppedFields, 0x08_0D_00..<0x08_16_00), (.countedResolvers, 0..<0x08_09_00),
         (.successiveAddresses, 0..<0x08_10_00), (.forgottenAttempts, 0..<0x08_04_00),
         (.unreadInput, 0x08_16_00..<UInt32.max),
+        (.countedQueue, 0x08_08_00..<0x08_10_00),
     ]
 
     /// Whether a connection can be used again only if no input is waiting, of which its end may be a part.

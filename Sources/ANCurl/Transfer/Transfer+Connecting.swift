@@ -162,6 +162,7 @@ extension Transfer {
         // libcurl does not read a body of length 0.
         if case .channel(let channel) = exchange.upload, channel.length == 0 { channel.demand() }
         state.clock.connect(at: loop.now)
+        try? limitConnecting()
         loop.noteChange(of: self)
         state.metrics.remoteAddress = remote
         state.metrics.localAddress = local

@@ -112,24 +112,35 @@ extension Transfer {
 
     /// Sets the total time limit in libcurl as well, slightly later than on the loop: a server can keep libcurl busy
     /// with bytes that carry no content, during which the loop waits for it. See CURLOPT_TIMEOUT_MS(3).
-    ///
-    /// Sets that on connecting, too, if libcurl gives a silent address half of it before it tries the next one: a fourth
-    /// later than on the loop, so that there is some left. See CURLOPT_CONNECTTIMEOUT_MS(3).
     func limitTime() throws(TransportError) {
-        let timeouts = exchange.options.timeouts
         do throws(CurlFailure) {
-            if let total = timeouts.total {
+            if let total = exchange.options.timeouts.total {
                 let left = max(.zero, total.bounded - state.clock.start.duration(to: loop.now)) + .milliseconds(100)
                 try handle.set(CURLOPT_TIMEOUT_MS, left.wholeMilliseconds)
             }
-            if let connect = timeouts.connect?.bounded, loop.context.defects.contains(.successiveAddresses) {
-                let limit = connect + connect / 4 + .milliseconds(100)
-                try handle.set(CURLOPT_CONNECTTIMEOUT_MS, limit.wholeMilliseconds)
-            }
+            try limitConnecting()
         } catch {
             throw error.transportError
         }
     }
+
+    /// Sets the limit on connecting in libcurl, too, if libcurl gives a silent address half of what is left of it before it
+    /// tries the next one. The loop's own limit ends the transfer, so libcurl's is set anew when that one is extended. See
+    /// CURLOPT_CONNECTTIMEOUT_MS(3).
+    func limitConnecting() throws(CurlFailure) {
+        guard loop.context.defects.contains(.successiveAddresses) else { return }
+        let start = countsQueue ? state.admitted : nil
+        guard let limit = state.clock.connectLimit(countedSince: start, at: loop.now), limit != connectLimit
+        else { return }
+        try handle.set(CURLOPT_CONNECTTIMEOUT_MS, limit.wholeMilliseconds)
+        connectLimit = limit
+    }
+
+    /// When the limit on connecting is set anew while the request waits; `nil` if that is not necessary.
+    var nextConnectLimit: MonotonicInstant? { countsQueue ? state.clock.nextConnectLimit(at: loop.now) : nil }
+
+    /// Whether libcurl's limit on connecting counts the time in which the request waits for a connection.
+    private var countsQueue: Bool { loop.context.defects.contains(.countedQueue) && state.admitted != nil }
 
     /// Returns the error for an expired time limit.
     func timeoutError(_ limit: TransferClock.Limit) -> TransportError {

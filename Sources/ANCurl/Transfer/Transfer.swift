@@ -45,6 +45,8 @@ final class Transfer: PriorityQueueElement {
     private(set) var awaitsHandshakes = false
     /// Whether the exchange has its result, or another transfer repeats its request. Maintained by ``CurlEngine``.
     var isFinished = false
+    /// The limit on connecting that libcurl was given; `nil` before.
+    var connectLimit: Duration?
     /// The WebSocket connection that the exchange becomes; `nil` until libcurl has made it. Maintained by ``CurlEngine``.
     var connection: WebSocketConnection?
 

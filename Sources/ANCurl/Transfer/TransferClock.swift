@@ -75,6 +75,25 @@ package struct TransferClock {
         return time.advanced(by: timeouts.connect.map { min($0 / 4, wait) } ?? wait)
     }
 
+    /// Returns the limit on connecting to be set in libcurl, as it counts: a fourth later than it expires here, so that some
+    /// of it is left for other addresses; `nil` if there is none.
+    ///
+    /// - Parameter start: The time since when libcurl counts, if it counts the time in which the request waits.
+    package func connectLimit(countedSince start: MonotonicInstant?, at now: MonotonicInstant) -> Duration? {
+        guard let connect = timeouts.connect?.bounded else { return nil }
+        let reserve = connect / 4 + .milliseconds(100)
+        guard connected == nil else { return connect + reserve }
+        let expiry = leftQueue.map { $0.advanced(by: connect + lateness) } ?? now.advanced(by: connect)
+        return (start ?? leftQueue ?? now).duration(to: max(now, expiry)) + reserve
+    }
+
+    /// Returns when the limit in libcurl must be set anew, if it counts the time in which the request waits: as long as it
+    /// is later than the limit here would be; `nil` if the request does not wait.
+    package func nextConnectLimit(at now: MonotonicInstant) -> MonotonicInstant? {
+        guard leftQueue == nil, let connect = timeouts.connect?.bounded else { return nil }
+        return now.advanced(by: max(.zero, connect / 4) + .milliseconds(50))
+    }
+
     /// Returns the limit that expires first; `nil` if none applies.
     ///
     /// The idle limit does not elapse while the exchange waits for this side.
