@@ -180,8 +180,8 @@ extension Transfer {
     func mustRepeat(after code: CURLcode) -> Bool {
         // A response that was delivered, perhaps without the end of its body, is the only one.
         let isHeld = state.receiving.isHeld || state.receiving.refusedPart != nil
-        // The stream is that of the challenge if the connection for the answer was discarded.
-        let isAnswer = isStreamWhole && !state.connection.isSpoilt
+        // A refusal is no response. The stream is that of the challenge if the connection for the answer was discarded.
+        let isAnswer = isStreamWhole && state.receiving.refusedPart == nil && !state.connection.isSpoilt
         guard !state.parser.isComplete || isHeld && !isAnswer else { return false }
         guard !state.connection.isSpoilt, state.receiving.refusedPart == nil else {
             return state.failure == nil && state.repeating.mayMove
