@@ -184,14 +184,15 @@ import Testing
         }
     }
 
-    /// In whatever order libcurl tries the addresses, a silent one is tried before 127.0.0.1.
-    @Test func `a silent address of a name does not hide the next one`() async throws {
+    /// In whatever order libcurl tries the addresses, a silent one is tried before 127.0.0.1, and then one that refuses at
+    /// once.
+    @Test func `a silent address of a name does not hide the next ones`() async throws {
         let authority = try TestCertificateAuthority()
         try await StubServer.with { server in
             server.fallback { _ in .text("ok") }
             let silent = try [2, 3].map { try DeafPort(.full, end: $0, port: server.endpoint.port) }
             try await StubServer.with(.init(tls: .init(try authority.issue()))) { resolver in
-                resolver.route("/dns-query", method: "POST") { Self.answer(to: $0.body, ends: [2, 1, 3]) }
+                resolver.route("/dns-query", method: "POST") { Self.answer(to: $0.body, ends: [2, 4, 1, 4, 3]) }
                 let options = options { $0.dnsOverHTTPS = resolver.url("/dns-query") }.with {
                     $0.tls.trustRoots = .pem(authority.pemData)
                     $0.timeouts.connect = .seconds(4)

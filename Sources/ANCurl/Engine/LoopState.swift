@@ -87,9 +87,13 @@ final class LoopState {
         case CURL_POLL_INOUT: perform(sockets.want(socket, for: [.readable, .writable]), socket)
         default:
             // libcurl closes a socket that was not connected without the callback.
-            if context.defects.contains(.forgottenAttempts), isConnecting(socket) { lostAttempts.insert(socket) }
+            noteLostAttempt(socket)
             perform(sockets.release(socket), socket)
         }
+    }
+
+    private func noteLostAttempt(_ socket: Int32) {
+        if context.defects.contains(.forgottenAttempts), isConnecting(socket) { lostAttempts.insert(socket) }
     }
 
     /// Returns the sockets on which libcurl has given up to connect since the last call.
@@ -118,6 +122,8 @@ final class LoopState {
     func isConnecting(_ socket: Int32) -> Bool { sockets.isConnecting(socket) }
 
     func willClose(_ socket: Int32) {
+        // libcurl does not wait for a socket that is refused at once.
+        noteLostAttempt(socket)
         perform(sockets.willClose(socket), socket)
         forget(socket)
         monitors[socket] = nil
