@@ -655,7 +655,39 @@ import Testing
         }
     }
 
-    @Test func `a connection that was silent and recovers takes new requests at the limit of connections`() async throws {
+    @Test func `a replaced connection closes when its last exchange is sent again on another one`() async throws {
+        try await withServer { server in
+            let gate = try ScriptGate()
+            server.fallback { _ in
+                guard server.activity.connectionsAccepted == 1 else {
+                    return .http2([.head(1), .data(1, "1", endsStream: true)])
+                }
+                var script = Script.http2([])
+                script.actions.removeLast()
+                script.actions += [.wait(gate), .send(HTTP2Frame.reset(1, code: 7).bytes), .hang]
+                return script
+            }
+            let transport = try CurlTransport(http2: .multiplexed)
+            func request(idle: Duration? = nil) -> Request {
+                server.request(
+                    method: .post, body: .bytes(Data("body".utf8)), options: options { $0.timeouts.idle = idle })
+            }
+            let events = EventRecorder()
+            let refused = Task { try await transport.collect(request(), reporting: events) }
+            _ = try await events.first { if case .uploadProgress = $0 { true } else { false } }
+            let failure = try await transport.failure(request(idle: .milliseconds(100)))
+            #expect(failure.reason == .timedOut(.responseHead))
+            #expect(try await transport.text(request()) == "1")
+            gate.open()
+            try await server.connections(open: 1)
+            #expect(server.activity.connectionsAccepted == 2)
+            refused.cancel()
+            _ = await refused.result
+        }
+    }
+
+    @Test func `a connection that was silent and recovers takes new requests at the limit of connections`() async throws
+    {
         try await withServer { server in
             let (recovery, answer) = (try ScriptGate(), try ScriptGate())
             server.fallback { _ in

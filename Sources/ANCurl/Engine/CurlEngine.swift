@@ -225,6 +225,7 @@ actor CurlEngine {
         }
         startWaiting()
         resumeAttempts()
+        state.retireReplaced(except: isInUse)
         let timeout = millisecondsUntilNextTimer()
         return isReading ? 0 : timeout
     }
@@ -419,9 +420,7 @@ actor CurlEngine {
         leave(exchange, connected: transfer.state.clock.connected != nil)
         active[ObjectIdentifier(exchange)] = nil
         finish(exchange, result)
-        if let socket = transfer.state.connection.socket, state.connections.isReplaced(socket), !isInUse(socket) {
-            state.retire(socket)
-        }
+        state.didLeave(transfer.state.connection.socket)
     }
 
     /// Whether an exchange uses a connection.

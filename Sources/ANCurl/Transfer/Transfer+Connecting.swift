@@ -105,6 +105,7 @@ extension Transfer {
             state.clock.reconnect(at: loop.now)
             // Another connection may have its number before this transfer has one.
             stopExpectingSendFailure()
+            loop.didLeave(state.connection.socket)
             state.connection.socket = nil
         }
         leaveQueue()

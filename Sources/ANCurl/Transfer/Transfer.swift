@@ -226,6 +226,7 @@ struct TransferState: ~Copyable {
             !isUnprocessed && !isConnectionIntact && !isReplaced && !(isClosed && repeating.mayTryIdleConnection)
             && (alternative == nil || repeating.attempts > 0)
         alternative = nil
+        loop.didLeave(connection.socket)
         connection.leave()
         sending.forgetDelivery()
         clock.enterQueueAgain(at: loop.now)
