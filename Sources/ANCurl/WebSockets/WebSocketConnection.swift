@@ -85,11 +85,10 @@ final class WebSocketConnection {
     ///
     /// - Returns: Whether more may be received without another event on the socket.
     func serve(_ transfer: Transfer) throws(End) -> Bool {
-        let loop = transfer.loop
         framesLeft = Self.framesPerTurn
         // Frames that arrived before a pause come first.
         var hasMore = try handleFrames(of: transfer)
-        perform(channel.takeCommands(), at: loop.now)
+        perform(channel.takeCommands(), for: transfer)
         try sendUnlessLost(transfer)
         if !hasMore, wantsInput { hasMore = try receive(by: transfer) }
         if let sendFailure, !hasMore { throw phase == .open ? sendFailure : .complete }
@@ -137,20 +136,22 @@ final class WebSocketConnection {
         clock.noteDelivery(of: count, isBlocked: isBlocked, at: transfer.loop.now)
     }
 
-    private func perform(_ commands: [WebSocketChannel.Command], at now: MonotonicInstant) {
+    private func perform(_ commands: [WebSocketChannel.Command], for transfer: Transfer) {
         for command in commands {
             switch command {
-            case .close(let closure): close(closure, at: now)
+            case .close(let closure): close(closure, for: transfer)
             case .fail(let violation):
-                close(WebSocketClosure(code: violation.code, reason: violation.reason), at: now)
+                close(WebSocketClosure(code: violation.code, reason: violation.reason), for: transfer)
                 phase = .failing
             }
         }
     }
 
-    private func close(_ closure: WebSocketClosure, at now: MonotonicInstant) {
+    private func close(_ closure: WebSocketClosure, for transfer: Transfer) {
         guard let frame = machine.close(closure) else { return }
-        clock.close(at: now, after: outputCount)
+        // What was delivered before does not postpone the answer's limit.
+        noteDelivery(of: transfer)
+        clock.close(at: transfer.loop.now, after: outputCount)
         append(frame)
     }
 
@@ -313,7 +314,7 @@ final class WebSocketConnection {
             }
             return false
         } catch {
-            close(WebSocketClosure(code: error.code, reason: error.reason), at: transfer.loop.now)
+            close(WebSocketClosure(code: error.code, reason: error.reason), for: transfer)
             // The failure is known; whether the close frame can be sent does not matter.
             try? send(by: transfer)
             channel.flush()
