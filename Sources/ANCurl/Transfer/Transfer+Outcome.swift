@@ -10,9 +10,11 @@ import HTTPTypes
 extension Transfer {
     /// Returns the result of the exchange, after libcurl finished it with `code`.
     func outcome(_ code: CURLcode) -> Result<ResponseEnding, any Error> {
+        let isComplete = code == CURLE_OK || isResponseComplete(code)
+        // A challenge that is the response refuses the body, whose source may fail.
+        if isComplete, state.failure == nil { deliverHeldHead() }
         if let failure = state.failure ?? uploadError { return .failure(failure) }
-        guard code == CURLE_OK || isResponseComplete(code) else { return .failure(transportError(code)) }
-        deliverHeldHead()
+        guard isComplete else { return .failure(transportError(code)) }
         guard !isStreamCut else { return .failure(streamError) }
         guard state.parser.isComplete, !wasCut, state.receiving.chunks?.isComplete != false else {
             return .failure(failure(earlyEnd))
