@@ -104,8 +104,11 @@ package struct SpeedSchedule<Element: AnyObject> {
         // Asked in each turn of the loop.
         guard !waiting.isEmpty else { return nil }
         var first: (element: ObjectIdentifier, rank: Rank)?
-        for limits in queues.keys where areEmpty(limits, at: now) {
-            guard let next = queues[limits]?.first() else { continue }
+        // A loop over the keys would hold the dictionary, and each change would copy it.
+        var index = queues.startIndex
+        while index != queues.endIndex {
+            defer { queues.formIndex(after: &index) }
+            guard areEmpty(queues[index].key, at: now), let next = queues.values[index].first() else { continue }
             if first.map({ next.rank < $0.rank }) ?? true { first = next }
         }
         guard let id = first?.element, let next = waiting[id] else { return nil }
