@@ -319,7 +319,10 @@ extension Transfer {
         }
         // SSL_read(3) would otherwise skip records without data as long as the server sends any, such as session tickets, and
         // occupy the loop. Within the session of a proxy, what remains of a record would not be found in the socket.
-        if !mayUseTLSProxy { unsafe _ = SSL_CTX_ctrl(context, SSL_CTRL_CLEAR_MODE, Int(SSL_MODE_AUTO_RETRY), nil) }
+        // libcurl's requests to a resolver may use one of the environment.
+        if !mayUseTLSProxy, unsafe handle == self.handle.raw {
+            unsafe _ = SSL_CTX_ctrl(context, SSL_CTRL_CLEAR_MODE, Int(SSL_MODE_AUTO_RETRY), nil)
+        }
         do throws(TransportError) {
             // For DNS over HTTPS, libcurl creates its own handle from this one's options. A policy for the server does
             // not apply to the resolver.
