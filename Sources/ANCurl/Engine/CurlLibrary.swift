@@ -111,11 +111,11 @@ package struct CurlDefects: OptionSet, Sendable {
     /// 01d8473b25).
     package static let forgottenAttempts = Self(rawValue: 1 << 7)
     /// The time for which a transfer waits for a connection counts towards its limit on connecting (`multi.c` since 8.8).
-    package static let countedQueue = Self(rawValue: 1 << 9)
+    package static let countedQueue = Self(rawValue: 1 << 8)
 
     /// An idle connection is used again without a look at its input within a second of the last look (since 2f1e94eaed),
     /// also if its server has closed it.
-    package static let unreadInput = Self(rawValue: 1 << 8)
+    package static let unreadInput = Self(rawValue: 1 << 9)
 
     /// The size in bytes of the lines that are sent by all versions.
     static let longestLine = 300 << 10
