@@ -97,7 +97,7 @@ public final class SessionTask<Value: Sendable>: Identifiable, Sendable {
     ///
     /// Awaiting it does not resume the task. For a download that ``DownloadOptions/skipsVerifiedFile`` made
     /// unnecessary, it is a response with status 304. If a download needs several requests, it is the head of the first
-    /// accepted response, as long as ``events`` has it.
+    /// accepted response, as long as ``AnySessionTask/events`` has it.
     ///
     /// - Throws: The error of ``value`` if the task ends without a response, or `CancellationError` if the calling task
     ///   is cancelled.
