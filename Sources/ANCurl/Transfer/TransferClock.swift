@@ -81,7 +81,8 @@ package struct TransferClock {
     /// - Parameter start: The time since when libcurl counts, if it counts the time in which the request waits.
     package func connectLimit(countedSince start: MonotonicInstant?, at now: MonotonicInstant) -> Duration? {
         guard let connect = timeouts.connect?.bounded else { return nil }
-        let reserve = connect / 4 + .milliseconds(100)
+        // A division of durations takes hundreds of instructions.
+        let reserve = Duration(attoseconds: connect.attoseconds >> 2) + .milliseconds(100)
         guard connected == nil else { return connect + reserve }
         let expiry = leftQueue.map { $0.advanced(by: connect + lateness) } ?? now.advanced(by: connect)
         return (start ?? leftQueue ?? now).duration(to: max(now, expiry)) + reserve
