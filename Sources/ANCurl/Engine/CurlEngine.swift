@@ -383,7 +383,7 @@ actor CurlEngine {
         var next = Self.earlier(transfer.startTime, limit?.deadline)
         next = Self.earlier(next, transfer.state.receiving.handOverTime)
         next = Self.earlier(next, transfer.handshakeWaitEnd)
-        if transfer.state.clock.connected == nil {
+        if transfer.countsQueue, transfer.state.clock.connected == nil {
             try? transfer.limitConnecting()
             next = Self.earlier(next, transfer.nextConnectLimit)
         }

@@ -139,10 +139,10 @@ extension Transfer {
     }
 
     /// When the limit on connecting is set anew while the request waits; `nil` if that is not necessary.
-    var nextConnectLimit: MonotonicInstant? { countsQueue ? state.clock.nextConnectLimit(at: loop.now) : nil }
+    var nextConnectLimit: MonotonicInstant? { state.clock.nextConnectLimit(at: loop.now) }
 
     /// Whether libcurl's limit on connecting counts the time in which the request waits for a connection.
-    private var countsQueue: Bool { loop.context.defects.contains(.countedQueue) && state.admitted != nil }
+    var countsQueue: Bool { loop.context.defects.contains(.countedQueue) && state.admitted != nil }
 
     /// Returns the error for an expired time limit.
     func timeoutError(_ limit: TransferClock.Limit) -> TransportError {

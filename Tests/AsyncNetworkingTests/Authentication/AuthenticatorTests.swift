@@ -424,44 +424,43 @@ private struct WaitsForTokens: EventMonitor {
         #expect(origin.requests.count == 1)
     }
 
-    @Test func `a stored response replaces one whose token expires while the request waits`() async throws {
+    /// Stores a response, and returns when it is stale; the token expires while a further request waits in an interceptor
+    /// around its exchange, and cannot be refreshed.
+    private func storingUntilTokenExpires(
+        _ interceptor: @escaping Intercepting.Body
+    ) async throws -> (origin: Origin, manager: SessionManager) {
         let fields: HTTPFields = [.cacheControl: "max-age=10, stale-if-error=60", .eTag: #""a""#]
         let (time, wait) = (Lock(Date(timeIntervalSince1970: 0)), Lock(0.0))
         let (origin, manager) = try await storing(fields, tokenLife: 4_000, time: time) {
             $0.attemptInterceptors = [
                 Intercepting { request, next in
                     time.withLock { $0 += wait.withLock(\.self) }
-                    return try await next(request)
+                    return try await interceptor(request, next)
                 }
             ]
         }
         await issuer.fail(Planned())
         wait.set(\.self, to: 5_000)
         origin.advance(30)
+        return (origin, manager)
+    }
+
+    @Test func `a stored response replaces one whose token expires while the request waits`() async throws {
+        let (origin, manager) = try await storingUntilTokenExpires { request, next in try await next(request) }
         #expect(try await origin.get(from: manager) == "1 200 stale")
         #expect(origin.requests.count == 1)
     }
 
     @Test func `a stored response does not replace one that is refused after a refresh has failed`() async throws {
-        let fields: HTTPFields = [.cacheControl: "max-age=10, stale-if-error=60", .eTag: #""a""#]
-        let (time, wait) = (Lock(Date(timeIntervalSince1970: 0)), Lock(0.0))
-        let (origin, manager) = try await storing(fields, tokenLife: 4_000, time: time) {
-            $0.attemptInterceptors = [
-                Intercepting { request, next in
-                    time.withLock { $0 += wait.withLock(\.self) }
-                    do {
-                        return try await next(request)
-                    } catch is Planned {
-                        var anonymous = request
-                        anonymous.headers[.authorization] = nil
-                        return try await next(anonymous)
-                    }
-                }
-            ]
+        let (origin, manager) = try await storingUntilTokenExpires { request, next in
+            do {
+                return try await next(request)
+            } catch is Planned {
+                var anonymous = request
+                anonymous.headers[.authorization] = nil
+                return try await next(anonymous)
+            }
         }
-        await issuer.fail(Planned())
-        wait.set(\.self, to: 5_000)
-        origin.advance(30)
         let refusal = TransportError(.tls(.selfSigned))
         origin.respond { _, _ in MockResponse([.fail(refusal)]) }
         let error = try await sessionError { _ = try await origin.get(from: manager) }
