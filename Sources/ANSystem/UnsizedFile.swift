@@ -78,17 +78,20 @@ package final class UnsizedFile: Sendable {
         }
     }
 
-    /// Waits for bytes, and returns at most `limit`; none at the end. The wait blocks a thread of its own.
+    /// Waits for bytes, and returns at most `limit`; none at the end. The wait blocks a thread of its own, which does
+    /// not keep the file open: it is closed when its last reference is released, so that a writer that opens the pipe
+    /// then waits for its next reader.
     ///
     /// - Throws: The error of read(2), or of pthread_create(3); `CancellationError` if the task is cancelled.
     package func next(upTo limit: Int) async throws -> [UInt8] {
-        try await withTaskCancellationHandler {
+        // The caller, which waits for the thread, keeps the descriptors open.
+        defer { withExtendedLifetime(self) {} }
+        let wait = Wait(descriptor: descriptor.number, wakeup: wakeup.number, limit: limit)
+        return try await withTaskCancellationHandler {
             try Task.checkCancellation()
             let bytes = try await withCheckedThrowingContinuation { continuation in
                 do throws(SystemError) {
-                    try SystemThread(name: "ANFile") { [self] in
-                        continuation.resume(with: Result { try wait(upTo: limit) })
-                    }.detach()
+                    try SystemThread(name: "ANFile") { continuation.resume(with: Result { try wait() }) }.detach()
                 } catch {
                     continuation.resume(throwing: error)
                 }
@@ -96,24 +99,31 @@ package final class UnsizedFile: Sendable {
             try Task.checkCancellation()
             return bytes
         } onCancel: {
-            eventfd_write(wakeup.number, 1)
+            eventfd_write(wait.wakeup, 1)
         }
     }
 
-    /// Blocks until bytes can be read or the wait must end.
-    private func wait(upTo limit: Int) throws(SystemError) -> [UInt8] {
-        while true {
-            var entries = [
-                pollfd(fd: descriptor.number, events: Int16(POLLIN), revents: 0),
-                pollfd(fd: wakeup.number, events: Int16(POLLIN), revents: 0),
-            ]
-            let count = unsafe poll(&entries, 2, -1)
-            guard count >= 0 || errno == EINTR else { throw SystemError.last("poll") }
-            if entries[1].revents != 0 { return [] }
-            var bytes = [UInt8](repeating: 0, count: limit)
-            let received = unsafe read(descriptor.number, &bytes, limit)
-            if received >= 0 { return Array(bytes.prefix(received)) }
-            guard errno == EAGAIN || errno == EINTR else { throw SystemError.last("read") }
+    /// A wait for bytes of a descriptor that is open as long as it lasts.
+    private struct Wait {
+        var descriptor: Int32
+        var wakeup: Int32
+        var limit: Int
+
+        /// Blocks until bytes can be read or the wait must end.
+        func callAsFunction() throws(SystemError) -> [UInt8] {
+            while true {
+                var entries = [
+                    pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
+                    pollfd(fd: wakeup, events: Int16(POLLIN), revents: 0),
+                ]
+                let count = unsafe poll(&entries, 2, -1)
+                guard count >= 0 || errno == EINTR else { throw SystemError.last("poll") }
+                if entries[1].revents != 0 { return [] }
+                var bytes = [UInt8](repeating: 0, count: limit)
+                let received = unsafe read(descriptor, &bytes, limit)
+                if received >= 0 { return Array(bytes.prefix(received)) }
+                guard errno == EAGAIN || errno == EINTR else { throw SystemError.last("read") }
+            }
         }
     }
 }

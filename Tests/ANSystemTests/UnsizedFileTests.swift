@@ -52,6 +52,26 @@ import Testing
         }
     }
 
+    @Test func `a pipe is closed once its reader has ended`() async throws {
+        try await withPipe { path in
+            for isCancelled in (0..<500).map({ $0.isMultiple(of: 2) }) {
+                let task = Task { try await UnsizedFile(path: path).next(upTo: 10) }
+                // Succeeds once the task has opened the pipe.
+                var writer: Int32 = -1
+                while writer < 0 {
+                    writer = unsafe open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
+                    await Task.yield()
+                }
+                if isCancelled { task.cancel() }
+                close(writer)
+                _ = await task.result
+                let other = unsafe open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
+                #expect(other == -1)
+                if other >= 0 { close(other) }
+            }
+        }
+    }
+
     private func withPipe(_ body: (String) async throws -> Void) async throws {
         let path = "/tmp/an-pipe-\(UUID().uuidString)"
         try unsafe #require(mkfifo(path, 0o600) == 0)
