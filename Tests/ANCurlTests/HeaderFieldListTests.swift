@@ -49,6 +49,13 @@ import Testing
         #expect(throws: HeaderParser.Failure.invalid(.contentLength)) {
             try Self.read(["Content-Length: 7", "Content-Length: 8"], cache)
         }
+        _ = try Self.read(["Content-Length: 7", "Content-Length: 7, 7"], cache)
+        #expect(throws: HeaderParser.Failure.invalid(.contentLength)) {
+            try Self.read(["Content-Length: 8", "Content-Length: 7, 7"], cache)
+        }
+        #expect(throws: HeaderParser.Failure.invalid(.headerLine(" 0"))) {
+            try Self.read(["Content-Length: 7", " 0"], cache)
+        }
     }
 
     @Test func `every head that sets a cookie is noted`() throws {

@@ -126,16 +126,28 @@ package final class CookieFlag: Sendable {
 struct HeaderFieldList {
     /// The fields received, followed by those of the earlier head whose places have not been reached.
     private var fields: HTTPFields = [:]
-    /// The line of each of `fields`; empty if it must be parsed again.
-    private var lines: [[UInt8]] = []
+    /// The line of each of `fields`.
+    private var lines: [Line] = []
     /// The number of fields received.
     private(set) var count = 0
 
-    /// Accepts a line that is not empty if the earlier head has the same line at this place; otherwise returns `false`.
-    mutating func acceptRepeated(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
-        guard count < lines.count, unsafe lines[count].hasSameBytes(as: line) else { return false }
-        count += 1
-        return true
+    private struct Line {
+        /// Empty if the line must be parsed again.
+        var bytes: [UInt8]
+        var framing: Framing
+    }
+
+    /// What a line says about the end of the body.
+    enum Framing: Equatable {
+        case none, length(Int64), chunked
+    }
+
+    /// Accepts a line that is not empty if the earlier head has the same line at this place, and returns what that one said;
+    /// otherwise returns `nil`.
+    mutating func acceptRepeated(_ line: UnsafeBufferPointer<UInt8>) -> Framing? {
+        guard count < lines.count, unsafe lines[count].bytes.hasSameBytes(as: line) else { return nil }
+        defer { count += 1 }
+        return lines[count].framing
     }
 
     /// Appends a field.
@@ -143,17 +155,21 @@ struct HeaderFieldList {
     /// - Parameters:
     ///   - field: The field.
     ///   - line: The line with which heads that repeat the field are compared; `nil` if they must parse it again.
-    mutating func append(_ field: HTTPField, repeatedBy line: UnsafeBufferPointer<UInt8>?) {
+    ///   - framing: What the line says about the end of the body.
+    mutating func append(
+        _ field: HTTPField, repeatedBy line: UnsafeBufferPointer<UInt8>?, framing: Framing = .none
+    ) {
         let bytes = unsafe line.map { $0.count <= Self.longestLine ? unsafe Array($0) : [] } ?? []
+        let line = Line(bytes: bytes, framing: framing)
         // Assigning a field whose name differs only in case would have no effect.
         if count < fields.count, fields[count].name.rawName == field.name.rawName {
             fields[count] = field
-            lines[count] = bytes
+            lines[count] = line
         } else {
             truncate()
             if fields.isEmpty { fields.reserveCapacity(12) }
             fields.append(field)
-            lines.append(bytes)
+            lines.append(line)
         }
         count += 1
     }
@@ -162,7 +178,7 @@ struct HeaderFieldList {
     mutating func popLast() -> HTTPField? {
         guard count > 0 else { return nil }
         count -= 1
-        lines[count] = []
+        lines[count].bytes = []
         return fields[count]
     }
 

@@ -134,8 +134,11 @@ package struct HeaderParser {
             return .none
         case .inFields:
             if content.isEmpty { return finishHead() }
-            if folded == nil, unsafe fields.acceptRepeated(content) { return .none }
-            unsafe try parseField(content)
+            if folded == nil, let framing = unsafe fields.acceptRepeated(content) {
+                try noteFraming(framing)
+            } else {
+                unsafe try parseField(content)
+            }
             return .none
         case .complete:
             if !content.isEmpty { unsafe try parseField(content) }
@@ -203,27 +206,41 @@ package struct HeaderParser {
         guard colon < line.count, let (field, role) = unsafe cache.field(named: Self.part(line, 0, colon), value) else {
             throw .invalid(.headerLine(unsafe Self.excerpt(line)))
         }
+        let framing: HeaderFieldList.Framing
         switch role {
         case .contentLength where state != .complete:
-            declaredLength = unsafe try length(value)
+            framing = .length(unsafe try Self.length(value))
         case .transferEncoding where state != .complete:
             // No other transfer coding was requested, and libcurl would deliver it undecoded.
             guard unsafe Self.isChunked(value) else { throw .invalid(.framing) }
-            isTransferEncoded = true
-        case .contentLength, .transferEncoding, .setCookie, .none: break
+            framing = .chunked
+        case .contentLength, .transferEncoding, .setCookie, .none: framing = .none
         }
+        try noteFraming(framing)
         guard fields.count < HTTPFields.maximumCount else { throw .tooLarge(limit: maximumSize) }
-        unsafe fields.append(field, repeatedBy: role == .none ? line : nil)
+        // Each one that sets a cookie is noted.
+        unsafe fields.append(field, repeatedBy: role == .setCookie ? nil : line, framing: framing)
+    }
+
+    /// Notes what a line of the head says about the end of the body; all lengths must be the same (RFC 9110 §8.6).
+    private mutating func noteFraming(_ framing: HeaderFieldList.Framing) throws(Failure) {
+        switch framing {
+        case .none: break
+        case .chunked: isTransferEncoded = true
+        case .length(let length):
+            guard length == declaredLength ?? length else { throw .invalid(.contentLength) }
+            declaredLength = length
+        }
     }
 
     /// Returns the length in a `Content-Length` field; a list of equal numbers counts as one number (RFC 9110 §8.6).
-    private func length(_ value: UnsafeBufferPointer<UInt8>) throws(Failure) -> Int64 {
-        var length = declaredLength
+    private static func length(_ value: UnsafeBufferPointer<UInt8>) throws(Failure) -> Int64 {
+        var length: Int64?
         var start = 0
         while start <= value.count {
-            let end = unsafe Self.index(of: UInt8(ascii: ","), in: value, from: start)
-            let digits = unsafe Self.trimmingBlanks(UnsafeBufferPointer(rebasing: value[..<end]), from: start)
-            guard let number = unsafe Self.decimal(digits), number == length ?? number else {
+            let end = unsafe index(of: UInt8(ascii: ","), in: value, from: start)
+            let digits = unsafe trimmingBlanks(UnsafeBufferPointer(rebasing: value[..<end]), from: start)
+            guard let number = unsafe decimal(digits), number == length ?? number else {
                 throw .invalid(.contentLength)
             }
             length = number
