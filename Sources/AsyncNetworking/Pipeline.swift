@@ -272,8 +272,6 @@ final class Pipeline: Sendable {
     private func exchange(_ request: Request, _ call: inout Call) async throws -> OpenResponse {
         try checkCancellation()
         if call.scope?.isOver == true { throw CancellationError() }
-        var request = request
-        if TaskRegistry.isCleaningUp { request.cleansUp = true }
         let events = begin(request, &call)
         let sending = cache?.beginSending()
         do {
@@ -313,6 +311,7 @@ final class Pipeline: Sendable {
         // An interceptor or a redirect policy may have set another body.
         try request.encodeBody(with: json.encoder)
         try limitToTimeLeft(&request)
+        if TaskRegistry.isCleaningUp { request.cleansUp = true }
         return nil
     }
 

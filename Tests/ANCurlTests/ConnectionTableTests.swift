@@ -54,19 +54,19 @@ import Testing
     @Test func `a connection is used only for requests that would make it in the same way`() {
         let ways =
             [
-                .init(), .init(localInterface: "if!tun0"),
+                nil, .init(localInterface: "if!tun0"),
                 .init(tunnelCredential: Credential(user: "ada", password: "a")),
                 .init(tunnelCredential: Credential(user: "ada", password: "b")),
                 .init(localInterface: "if!tun0", tunnelCredential: Credential(user: "ada", password: "a")),
                 .init(tunnelFields: ["Bearer a"]), .init(tunnelFields: ["Bearer b"]),
-            ] as [ConnectionTable.Way]
+            ] as [ConnectionTable.Way?]
         for made in ways {
             var table = ConnectionTable()
             table.insert(Self.first, socket: 7, made)
             for way in ways { #expect(table.wasMade(7, way) == (way == made)) }
             table.insert(Self.second, socket: 7)
-            for way in ways { #expect(table.wasMade(7, way) == (way == .init())) }
-            #expect(!table.wasMade(8, .init()))
+            for way in ways { #expect(table.wasMade(7, way) == (way == nil)) }
+            #expect(!table.wasMade(8, nil))
         }
     }
 

@@ -36,6 +36,8 @@ import Testing
     private static let exclusivityPlaces = [
         "Sources/ANCurl/Engine/LoopState.swift", "Sources/ANCurl/Engine/CurlEngine.swift",
         "Sources/ANCurl/Headers/HeaderFieldCache.swift", "Sources/ANCurl/Transfer/Transfer.swift",
+        // Tables that a lock protects.
+        "Sources/ANCurl/Engine/AdmissionQueue.swift", "Sources/ANCurl/Engine/LoopTable.swift",
     ]
 
     /// Code that may trap, with the reason.
@@ -65,7 +67,7 @@ import Testing
         #expect(places.allSatisfy { $0.hasPrefix("Sources/ANCurl/Transfer/Transfer+Connecting.swift:") })
     }
 
-    @Test func `exclusive access is unchecked for the state of the event loop only`() {
+    @Test func `exclusive access is unchecked for the state of the event loops only`() {
         let places = SourceTree.sources.flatMap { $0.places(of: ["@exclusivity"]) }
         let surprises = places.filter { place in !Self.exclusivityPlaces.contains { place.hasPrefix($0) } }
         #expect(surprises == [])

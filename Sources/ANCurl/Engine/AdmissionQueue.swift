@@ -175,16 +175,17 @@ package struct AdmissionQueue<Element> {
         }
     }
 
-    /// The elements of one origin.
+    /// The elements of one origin. A lock protects it, so that accesses are not checked for
+    /// exclusivity at run time; see ``LoopState``.
     private final class Host {
         let origin: Origin
         /// The admitted elements that have not finished.
-        var running = Elements()
+        @safe @exclusivity(unchecked) var running = Elements()
         /// Whether a connection carries several elements at the same time. Unknown again once the host is empty: all
         /// its connections may be closed by the time of the next request.
-        var multiplexes = false
+        @safe @exclusivity(unchecked) var multiplexes = false
         /// The lines in which elements have waited, at most one for each use.
-        private(set) var lines: [Line] = []
+        @safe @exclusivity(unchecked) private(set) var lines: [Line] = []
 
         init(origin: Origin) {
             self.origin = origin

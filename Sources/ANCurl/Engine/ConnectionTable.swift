@@ -17,8 +17,8 @@ package struct ConnectionTable {
     private struct Entry {
         /// The endpoints; `nil` if the socket has no connection in the table.
         var ends: Ends?
-        /// How the connection was made.
-        var way = Way()
+        /// How the connection was made; `nil` for directly.
+        var way: Way?
         /// Whether HTTP/2 was offered when the connection was made.
         var offersHTTP2 = false
         /// The time at which bytes of a response were last received.
@@ -119,14 +119,14 @@ package struct ConnectionTable {
         }
     }
 
-    /// Whether a connection was made in a way.
-    package func wasMade(_ socket: Int32, _ way: Way) -> Bool {
+    /// Whether a connection was made in a way; `nil` for directly.
+    package func wasMade(_ socket: Int32, _ way: Way?) -> Bool {
         contains(socket) && entries[Int(socket)].way == way
     }
 
     /// Adds a connection that carries its first request.
     package mutating func insert(
-        _ connection: Ends, socket: Int32, _ way: Way = Way(), offersHTTP2: Bool = false,
+        _ connection: Ends, socket: Int32, _ way: Way? = nil, offersHTTP2: Bool = false,
         origin: String = "", generation: Int = 0, version: HTTPVersion = .http1_1, at now: MonotonicInstant = .now
     ) {
         remove(socket)

@@ -96,9 +96,8 @@ public struct CurlTransport: Transport {
     }
 
     private func makeExchange(
-        of request: Request, _ delivery: BodyDelivery, _ events: (any ExchangeEventSink)?
+        of request: consuming Request, _ delivery: BodyDelivery, _ events: (any ExchangeEventSink)?
     ) throws(TransportError) -> Exchange {
-        var request = request
         request.url = request.url.withoutDotSegments
         let pump = try BodyPump(for: request, memory: context.memory)
         let upload: Upload =

@@ -48,14 +48,15 @@ final class Dispatcher: Sendable {
     /// The engine of an exchange, and its share of the limits.
     struct Place {
         /// The scheme, host and port of the URL.
-        let origin: String
+        var origin = ""
         /// Whether the exchange may use connections of others when it enters. The environment, and so the proxy, may change
         /// until it leaves.
-        let sharing: ConnectionSharing
-        let use: ConnectionUse
-        /// The engine that knows of the exchange, or will with its next message.
-        var engine: CurlEngine
-        var admission: Admission
+        var sharing = ConnectionSharing.none
+        var use = ConnectionUse.request
+        /// The engine that knows of the exchange, or will with its next message; `nil` before it is started.
+        var engine: CurlEngine?
+        /// Its share of the limits; `nil` before it is started.
+        var admission: Admission?
         /// The time at which it entered an engine that it has left; `nil` if it has not moved.
         var entered: MonotonicInstant?
     }
@@ -163,14 +164,15 @@ final class Dispatcher: Sendable {
                 let waiting = state.admissions.next(preferring: hasChoice ? { $0.loop == loop } : nil)
             else { return nil }
             let exchange = waiting.exchange
-            guard var place = exchange.place else { return nil }
+            var place = exchange.place
+            guard let engine = place.engine else { return nil }
             let target = state.loop(exchange, place.origin, place.sharing, preferring: loop)
             state.loops.leave(waiting.loop)
             state.loops.enter(target)
             state.begin(exchange, place.origin, place.sharing, on: target)
             place.admission = .admitted(loop: target)
             exchange.place = place
-            return (exchange, place.engine)
+            return (exchange, engine)
         }
     }
 
@@ -179,18 +181,18 @@ final class Dispatcher: Sendable {
     /// - Parameter connected: Whether it has had a connection.
     func leave(_ exchange: Exchange, connected: Bool) {
         withState { state in
-            guard let place = exchange.place else { return }
+            let place = exchange.place
             switch place.admission {
             case .waiting(let ticket):
                 state.admissions.giveUp(ticket, place.use, place.origin)
-                state.loops.leave(place.engine.index)
+                if let engine = place.engine { state.loops.leave(engine.index) }
             case .admitted(let loop):
                 state.admissions.leave(place.use, place.origin)
                 state.loops.leave(loop)
                 state.loops.end(place.origin, place.sharing, on: loop, connected: connected)
-            case .over: break
+            case .over, nil: return
             }
-            exchange.place?.admission = .over
+            exchange.admission = .over
         }
     }
 

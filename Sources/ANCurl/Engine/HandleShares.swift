@@ -188,11 +188,11 @@ enum CookieHandling {
     /// field the host of the cookies, which is that of the URL (RFC 6265 §5.3, §5.4).
     case engine
 
-    init(_ request: borrowing Request, _ options: TransferOptions) {
+    init(_ request: borrowing Request, _ options: borrowing TransferOptions) {
         if !(request.handlesCookies ?? options.handlesCookies) {
             self = .none
         } else if request.webSocketOptions != nil
-            || request.headers[HTTPField.Name(constant: "host")].map({ $0 != request.url.authority }) == true
+            || request.headers[.host].map({ $0 != request.url.authority }) == true
         {
             self = .engine
         } else {

@@ -25,9 +25,9 @@ final class LoopState {
     /// The sockets of monitors that hold bytes libcurl has not read.
     @safe @exclusivity(unchecked) private var unread: Set<Int32> = []
     /// The sockets on which libcurl has given up to connect, with ``CurlDefects/forgottenAttempts``.
-    private var lostAttempts: Set<Int32> = []
+    @safe @exclusivity(unchecked) private var lostAttempts: Set<Int32> = []
     /// The connections that transfers have left and that others have replaced.
-    private var leftReplaced: [Int32] = []
+    @safe @exclusivity(unchecked) private var leftReplaced: [Int32] = []
     /// The transfers that send bodies over HTTP/1.1 without TLS, by socket.
     @safe @exclusivity(unchecked) var senders: [Int32: Transfer] = [:]
     /// When transfers with limited speed receive and send.
@@ -35,7 +35,7 @@ final class LoopState {
         SpeedSchedule<Transfer>(\.bytesReceivedPerSecond), SpeedSchedule<Transfer>(\.bytesSentPerSecond)
     )
     /// The transfers that have become WebSocket connections, by socket.
-    var upgraded: [Int32: Transfer] = [:]
+    @safe @exclusivity(unchecked) var upgraded: [Int32: Transfer] = [:]
     /// A buffer for the bytes of a WebSocket connection.
     lazy var receiveBuffer = ReceivedBytes(count: 1 << 16)
     private let recordBuffer = ReceivedBytes(count: 1 << 14)

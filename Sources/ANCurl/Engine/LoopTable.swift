@@ -260,19 +260,20 @@ package struct LoopTable {
         return added
     }
 
-    /// What is known of one origin.
+    /// What is known of one origin. A lock protects it, so that accesses are not checked for
+    /// exclusivity at run time; see ``LoopState``.
     private final class Host {
         let origin: Origin
-        var multiplexing = Multiplexing.unknown
+        @safe @exclusivity(unchecked) var multiplexing = Multiplexing.unknown
         /// The numbers of admitted exchanges, and of those that may share a connection, by loop.
-        var running: [Int] = []
-        var shared: [Int] = []
+        @safe @exclusivity(unchecked) var running: [Int] = []
+        @safe @exclusivity(unchecked) var shared: [Int] = []
         /// The numbers of open connections, by loop.
-        var connections: [Int] = []
+        @safe @exclusivity(unchecked) var connections: [Int] = []
         /// The numbers of connections that are open or being made, by loop.
-        var expected: [Int] = []
+        @safe @exclusivity(unchecked) var expected: [Int] = []
         /// The numbers of open connections that are about to be closed for an ``LoopTable/Excess``, by loop.
-        var closing: [Int] = []
+        @safe @exclusivity(unchecked) var closing: [Int] = []
 
         init(_ origin: Origin) {
             self.origin = origin

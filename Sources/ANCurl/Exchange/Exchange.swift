@@ -109,6 +109,9 @@ final class Exchange: Sendable {
     /// The session's budget, if the body waits for its reader in chunks; otherwise `nil`.
     var memory: MemoryBudget? { delivery == .streamed ? context.memory : nil }
 
+    /// Whether a connection over TLS may be made: to the server, a resolver or a proxy.
+    var mayUseTLS: Bool { security != nil || mayUseProxy }
+
     /// The settings and the state common to the event loops.
     var context: EngineContext { group.context }
 
@@ -132,14 +135,17 @@ final class Exchange: Sendable {
     /// count of the connections to a proxy that forwards requests of several origins.
     var isOnFirstLoop: Bool { !options.speedLimits.isEmpty || isForwarded }
 
-    /// The engine of the exchange; `nil` before it is started.
-    var place: Dispatcher.Place? {
+    /// The engine of the exchange, and its share of the limits.
+    var place: Dispatcher.Place {
         get { state.withLock { $0.place } }
         set { state.withLock { $0.place = newValue } }
     }
 
     /// Its share of the limits; `nil` before it is started.
-    var admission: Dispatcher.Admission? { state.withLock { $0.place?.admission } }
+    var admission: Dispatcher.Admission? {
+        get { state.withLock { $0.place.admission } }
+        set { state.withLock { $0.place.admission = newValue } }
+    }
 
     /// The parties whose challenges libcurl obtains by requests without the body.
     ///
@@ -233,7 +239,7 @@ final class Exchange: Sendable {
 
     /// Posts a message to the engine that knows of the exchange, if it was started. Callable from any thread.
     func post(_ message: CurlEngine.Message) {
-        state.withLock { $0.place?.engine }?.post(message)
+        state.withLock { $0.place.engine }?.post(message)
     }
 
     /// Cancels the exchange if it is incomplete, and returns once the loop and the pump no longer use it.
@@ -275,8 +281,8 @@ final class Exchange: Sendable {
     /// Moves the exchange to another engine, which receives no message about it before this one that adds it.
     func move(to engine: CurlEngine, entered: MonotonicInstant) {
         state.withLock { state in
-            state.place?.engine = engine
-            state.place?.entered = entered
+            state.place.engine = engine
+            state.place.entered = entered
             engine.post(.add(self))
         }
     }
@@ -371,8 +377,7 @@ final class Exchange: Sendable {
         /// The address from which the response was received.
         var address: SocketAddress?
         var decoding = Decoding.none
-        /// The engine of the exchange; `nil` before it is started.
-        var place: Dispatcher.Place?
+        var place = Dispatcher.Place()
         /// Reads the request's body from its source; `nil` if the body is in memory.
         var pump: Task<Void, Never>?
 

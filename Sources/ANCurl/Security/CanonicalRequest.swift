@@ -278,7 +278,6 @@ extension URL {
 }
 
 extension HTTPField.Name {
-    fileprivate static let host = HTTPField.Name(constant: "host")
     fileprivate static let amzDate = HTTPField.Name(constant: "x-amz-date")
     fileprivate static let amzSecurityToken = HTTPField.Name(constant: "x-amz-security-token")
     fileprivate static let amzContentSHA256 = HTTPField.Name(constant: "x-amz-content-sha256")

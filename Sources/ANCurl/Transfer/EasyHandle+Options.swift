@@ -35,11 +35,11 @@ extension EasyHandle {
         try set(CURLOPT_MAXLIFETIME_CONN, limits.maximumAge.map { max(1, $0.wholeSeconds) } ?? 0)
     }
 
-    /// Sets the options given by ``TransferOptions``, with the value of CURLOPT_HTTP_VERSION(3).
-    func apply(_ options: SharedTransferOptions, mayUseProxy: Bool, curlVersion: Int) throws(TransportError) {
+    /// Sets the options of an exchange that ``TransferOptions`` gives, with the value of CURLOPT_HTTP_VERSION(3).
+    func applyOptions(of exchange: Exchange, curlVersion: Int) throws(TransportError) {
         do {
             try set(CURLOPT_HTTP_VERSION, curlVersion)
-            try applyAll(options, mayUseProxy)
+            try applyAll(exchange.sharedOptions, mayUseTLS: exchange.mayUseTLS, mayUseProxy: exchange.mayUseProxy)
         } catch let failure as CurlFailure {
             throw failure.transportError
         } catch let error as TransportError {
@@ -49,18 +49,18 @@ extension EasyHandle {
         }
     }
 
-    private func applyAll(_ options: SharedTransferOptions, _ mayUseProxy: Bool) throws {
+    private func applyAll(_ options: SharedTransferOptions, mayUseTLS: Bool, mayUseProxy: Bool) throws {
         if let timeout = options.value.expectContinueTimeout {
             try set(CURLOPT_EXPECT_100_TIMEOUT_MS, timeout.wholeMilliseconds)
         }
-        try apply(options.value.tls)
+        if mayUseTLS { try apply(options.value.tls, mayUseProxy) }
         try apply(options.value.proxy, mayUseProxy)
         try apply(options.value.connection)
     }
 
     /// Sets the TLS options, which apply to the server and to a proxy over TLS alike. libcurl chooses the trusted
     /// authorities for servers only if it does not give access to its TLS contexts; see ``apply(_:resumesSessions:)``.
-    private func apply(_ tls: TLSOptions) throws(CurlFailure) {
+    private func apply(_ tls: TLSOptions, _ mayUseProxy: Bool) throws(CurlFailure) {
         try set(CURLOPT_SSLVERSION, tls.curlVersions)
         try set(CURLOPT_PROXY_SSLVERSION, tls.curlVersions)
         if let ciphers = tls.cipherList {
@@ -71,10 +71,10 @@ extension EasyHandle {
         }
         if let curves = tls.curves { try set(CURLOPT_SSL_EC_CURVES, curves) }
         if !tls.resumesSessions { try set(CURLOPT_SSL_SESSIONID_CACHE, false) }
-        try apply(tls.trustRoots)
+        try apply(tls.trustRoots, mayUseProxy)
     }
 
-    private func apply(_ roots: TrustRoots) throws(CurlFailure) {
+    private func apply(_ roots: TrustRoots, _ mayUseProxy: Bool) throws(CurlFailure) {
         var file: String?
         var directory: String?
         var blob: Data?
@@ -88,9 +88,11 @@ extension EasyHandle {
         // A file is read again for new connections, also if libcurl has read it before.
         // Without this option, it does so anyway.
         if case .file = roots { try? set(CURLOPT_CA_CACHE_TIMEOUT, 0) }
-        try set(CURLOPT_PROXY_CAINFO, file)
-        try set(CURLOPT_PROXY_CAPATH, directory)
-        if let blob { try set(CURLOPT_PROXY_CAINFO_BLOB, blob: blob) }
+        if mayUseProxy {
+            try set(CURLOPT_PROXY_CAINFO, file)
+            try set(CURLOPT_PROXY_CAPATH, directory)
+            if let blob { try set(CURLOPT_PROXY_CAINFO_BLOB, blob: blob) }
+        }
         let isLibcurls = !CurlLibrary.usesOpenSSL
         try set(CURLOPT_CAINFO, isLibcurls ? file : nil)
         try set(CURLOPT_CAPATH, isLibcurls ? directory : nil)

@@ -66,7 +66,7 @@ extension Transfer {
                     remote: SocketAddress(remote, port: remotePort), local: SocketAddress(local, port: localPort))
             })
         if exchange.sendsBody { unsafe try installUploadCallbacks(context) }
-        if CurlLibrary.usesOpenSSL { unsafe try installTLSCallback(context) }
+        if CurlLibrary.usesOpenSSL, exchange.mayUseTLS { unsafe try installTLSCallback(context) }
     }
 
     private func installUploadCallbacks(_ context: UnsafeMutableRawPointer) throws(CurlFailure) {

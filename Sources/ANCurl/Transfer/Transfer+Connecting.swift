@@ -163,7 +163,7 @@ extension Transfer {
         // libcurl does not read a body of length 0.
         if case .channel(let channel) = exchange.upload, channel.length == 0 { channel.demand() }
         state.clock.connect(at: loop.now)
-        try? limitConnecting()
+        if countsQueue { try? limitConnecting() }
         loop.noteChange(of: self)
         state.metrics.remoteAddress = remote
         state.metrics.localAddress = local
@@ -227,10 +227,12 @@ extension Transfer {
     /// Whether the connection carries HTTP/2 and one exchange at a time; see ``HTTP2Sharing``.
     var isExclusive: Bool { state.connection.isHTTP2 && loop.context.http2 == .exclusive }
 
-    /// How a connection for the request is made.
-    private var way: ConnectionTable.Way {
-        ConnectionTable.Way(
-            localInterface: exchange.options.connection.localInterface, tunnelCredential: exchange.tunnelCredential,
+    /// How a connection for the request is made; `nil` for directly.
+    private var way: ConnectionTable.Way? {
+        let localInterface = exchange.options.connection.localInterface
+        guard exchange.mayUseProxy || localInterface != nil else { return nil }
+        return ConnectionTable.Way(
+            localInterface: localInterface, tunnelCredential: exchange.tunnelCredential,
             tunnelFields: exchange.tunnelFields,
             proxyRoots: mayUseTLSProxy ? exchange.options.tls.trustRoots : nil)
     }

@@ -66,14 +66,14 @@ final class Transfer: PriorityQueueElement {
         self.exchange = exchange
         self.loop = loop
         let place = exchange.place
-        state = TransferState(exchange, on: loop, entered: place?.entered)
+        state = TransferState(exchange, on: loop, entered: place.entered)
         let needsNewConnection = other?.state.beginAgain(exchange, on: loop) ?? false
         let alternative = other == nil ? state.alternative : nil
         let omitted = other?.state.repeating.omitted ?? []
         speedLimits = try exchange.options.speedLimits.applying(to: exchange.request.url)
         addressGuard = try AddressGuard(exchange.options.connection.addresses)
         let url = exchange.request.url.absoluteString
-        origin = place?.origin ?? ""
+        origin = place.origin
         generation = loop.connections.generation(of: origin)
         do throws(CurlFailure) {
             handle = try EasyHandle()
@@ -106,7 +106,7 @@ final class Transfer: PriorityQueueElement {
         let version = try loop.context.http2.curlNumber(
             of: exchange.version, isSecure: exchange.isSecure, headSize: headSize)
         allowsHTTP2 = version != CCURL_HTTP_VERSION_1_1
-        try handle.apply(exchange.sharedOptions, mayUseProxy: exchange.mayUseProxy, curlVersion: version)
+        try handle.applyOptions(of: exchange, curlVersion: version)
         do throws(CurlFailure) {
             try handle.applyConstants()
             let bufferSize = ReceiveBuffer(for: exchange.delivery, speedLimits).rawValue

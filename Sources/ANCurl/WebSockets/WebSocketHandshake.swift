@@ -39,7 +39,7 @@ package struct WebSocketHandshake {
         }
         let url = request.url
         var bytes = Array("GET \(Self.target(of: url)) HTTP/1.1\r\n".utf8)
-        if !request.headers.contains(Self.host) { Self.append("Host", try url.checkedAuthority(), to: &bytes) }
+        if !request.headers.contains(.host) { Self.append("Host", try url.checkedAuthority(), to: &bytes) }
         var cookies = cookies.map { [$0] } ?? []
         for field in request.headers where field.name != .proxyAuthorization {
             guard !Self.isOfHandshake(field.name) else {
@@ -107,6 +107,4 @@ package struct WebSocketHandshake {
         default: name.canonicalName.hasPrefix("sec-websocket-")
         }
     }
-
-    private static let host = HTTPField.Name(constant: "host")
 }

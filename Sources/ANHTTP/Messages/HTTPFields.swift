@@ -32,6 +32,7 @@ extension HTTPField.Name {
     /// header”). A session's event source sends the field of its request with the first connection, and the ID of the
     /// last event, if any, when it reconnects.
     public static let lastEventID = HTTPField.Name(constant: "Last-Event-ID")
+    package static let host = HTTPField.Name(constant: "Host")
 }
 
 extension HTTPFields {

@@ -192,18 +192,31 @@ public struct AnySessionTask: Hashable, Identifiable, Sendable {
         /// A task that a function returned.
         case task(TaskCore)
         /// The request of an async function.
-        case call(UInt64, TaskKind, Request)
+        case call(CallCore)
 
         var id: UInt64 {
             switch self {
             case .task(let core): core.id
-            case .call(let id, _, _): id
+            case .call(let core): core.id
             }
         }
 
         static func == (left: Origin, right: Origin) -> Bool { left.id == right.id }
 
         func hash(into hasher: inout Hasher) { hasher.combine(id) }
+    }
+
+    /// What is known of the request of an async function; an object, because requests are slow to copy.
+    private final class CallCore: Sendable {
+        let id: UInt64
+        let kind: TaskKind
+        let request: Request
+
+        init(id: UInt64, kind: TaskKind, request: Request) {
+            self.id = id
+            self.kind = kind
+            self.request = request
+        }
     }
 
     /// Creates the value from the state of a task.
@@ -213,7 +226,7 @@ public struct AnySessionTask: Hashable, Identifiable, Sendable {
 
     /// Creates the task of an async function.
     init(id: UInt64, kind: TaskKind, request: Request) {
-        origin = .call(id, kind, request)
+        origin = .call(CallCore(id: id, kind: kind, request: request))
     }
 
     /// The state of the task; `nil` for the request of an async function.
@@ -229,7 +242,7 @@ public struct AnySessionTask: Hashable, Identifiable, Sendable {
     public var kind: TaskKind {
         switch origin {
         case .task(let core): core.kind
-        case .call(_, let kind, _): kind
+        case .call(let core): core.kind
         }
     }
 
@@ -243,7 +256,7 @@ public struct AnySessionTask: Hashable, Identifiable, Sendable {
     public var request: Request? {
         switch origin {
         case .task(let core): core.request
-        case .call(_, _, let request): request
+        case .call(let core): core.request
         }
     }
 

@@ -173,12 +173,21 @@ private struct TimeLimit: Sendable {
 
 /// Measures the time since its creation on a clock.
 struct Stopwatch: Sendable {
-    private let read: @Sendable () -> Duration
+    private let start: Duration
+    /// The time on a clock other than the usual one; `nil` for that.
+    private let now: (@Sendable () -> Duration)?
+    /// The time since when the usual clock is read: every request measures its time, and an instant of a clock is slow to
+    /// store.
+    private static let epoch = ContinuousClock.now
 
     init(_ clock: some Clock<Duration>) {
-        let start = clock.now
-        read = { start.duration(to: clock.now) }
+        if type(of: clock) == ContinuousClock.self {
+            (start, now) = (Self.epoch.duration(to: .now), nil)
+        } else {
+            let epoch = clock.now
+            (start, now) = (.zero, { epoch.duration(to: clock.now) })
+        }
     }
 
-    var elapsed: Duration { read() }
+    var elapsed: Duration { (now?() ?? Self.epoch.duration(to: .now)) - start }
 }
