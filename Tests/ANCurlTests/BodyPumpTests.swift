@@ -54,26 +54,44 @@ import Testing
         #expect(await pump.outcome() == .end(texts.joined()))
     }
 
-    @Test func `a write that fails after the closure has returned fails the body`() async throws {
-        let (returns, continuation) = AsyncStream<Void>.makeStream()
+    @Test func `writes at the same time follow each other, although large ones are sent in parts`() async throws {
+        let texts = [(10_000, "a"), (20_000, "b"), (10, "c")].map { String(repeating: $1, count: $0) }
+        let body = RequestBody.writer { writer in
+            nonisolated(unsafe) let writer = writer
+            let writing = texts.map { text in Task.immediate { unsafe try await writer.write(text) } }
+            for task in writing { try await task.value }
+        }
+        let pump = try #require(try BodyPump(for: Self.request(body), memory: MemoryBudget(total: 0)))
+        #expect(await pump.outcome() == .end(texts.joined()))
+    }
+
+    @Test func `the end of an exchange ends all writes`() async throws {
+        let (errors, continuation) = AsyncStream<any Error>.makeStream()
+        let body = RequestBody.writer { writer in
+            nonisolated(unsafe) let writer = writer
+            let writing = (0..<3).map { _ in Task.immediate { unsafe try await writer.write(Data(count: 10_000)) } }
+            for task in writing {
+                do { try await task.value } catch { continuation.yield(error) }
+            }
+            continuation.finish()
+        }
+        let pump = try #require(try BodyPump(for: Self.request(body), memory: MemoryBudget(total: 0)))
+        async let running: Void = pump.run(tellLoop: {})
+        _ = await pump.channel.takeWhenThere(1)
+        pump.channel.stop()
+        await running
+        #expect(await errors.map { $0 is CancellationError }.reduce(into: []) { $0.append($1) } == [true, true, true])
+    }
+
+    @Test(arguments: [true, false])
+    func `a write that fails fails the body, whoever catches its error`(isLeftBehind: Bool) async throws {
         let plain = RequestBody.writer { writer in
             nonisolated(unsafe) let writer = writer
-            _ = Task.immediate { unsafe try await writer.write("a") }
-            Task {
-                // Until a write throws, because the closure has returned.
-                while unsafe (try? await writer.write(Data())) != nil {}
-                continuation.yield()
-            }
+            let writing = Task.immediate { unsafe try await writer.write("a") }
+            if !isLeftBehind { _ = try? await writing.value }
         }
         guard case .writer(_, _, let write) = plain.content else { return }
-        let body = RequestBody.writer { _ in
-            try await write(
-                RequestBodyWriter { chunk in
-                    guard !chunk.isEmpty else { return }
-                    for await _ in returns { break }
-                    throw Pieces.Broken()
-                })
-        }
+        let body = RequestBody.writer { _ in try await write(RequestBodyWriter { _ in throw Pieces.Broken() }) }
         let pump = try #require(try BodyPump(for: Self.request(body)))
         #expect(await pump.outcome() == .failed("Broken()"))
     }

@@ -28,20 +28,6 @@ import Testing
         #expect(machine.waitForOrder("pump") == "pump")
     }
 
-    @Test func `chunks are written one after the other, in the order in which their writes began`() {
-        var machine = Machine(capacity: 10)
-        #expect(machine.waitForTurn("first") == "first")
-        #expect(machine.waitForTurn("second") == nil)
-        #expect(machine.waitForTurn("third") == nil)
-        #expect(machine.stop() == nil, "A write that waits for another one ends after it.")
-        #expect(machine.endTurn() == "second")
-        #expect(machine.waitForTurn("fourth") == nil)
-        #expect(machine.endTurn() == "third")
-        #expect(machine.endTurn() == "fourth")
-        #expect(machine.endTurn() == nil)
-        #expect(machine.waitForTurn("fifth") == "fifth")
-    }
-
     @Test func `a write of an earlier pass is told to start again`() {
         var machine = Machine(capacity: 10)
         _ = machine.look(buffered: 0)

@@ -6,6 +6,7 @@ import ANSystem
 import AsyncNetworkingTesting
 import FoundationEssentials
 import HTTPTypes
+import TestSupport
 import Testing
 
 @Suite struct RequestBodyCompressionTests {
@@ -79,6 +80,24 @@ import Testing
         let compressed = try await chunks(of: body.compressed()).reduce(into: Data()) { $0 += $1 }
         let original = try await chunks(of: body).reduce(into: Data()) { $0 += $1 }
         #expect(try Inflater.inflate(compressed, .gzip) == original)
+    }
+
+    /// Random bytes, whose compressed form is larger than one chunk, while the writer that receives it gives way.
+    @Test func `chunks that are written at the same time are compressed one after the other`() async throws {
+        var random = SeededGenerator(seed: 5)
+        let parts = (0..<3).map { _ in Data((0..<(1 << 18)).map { _ in UInt8.random(in: 0...255, using: &random) }) }
+        let body = RequestBody.writer { writer in
+            nonisolated(unsafe) let writer = writer
+            let writing = parts.map { part in Task.immediate { unsafe try await writer.write(part) } }
+            for task in writing { try await task.value }
+        }
+        let compressed = Lock(Data())
+        try await body.compressed().write(
+            to: RequestBodyWriter { chunk in
+                await Task.yield()
+                compressed.withLock { $0 += chunk }
+            })
+        #expect(try Inflater.inflate(compressed.withLock { $0 }, .gzip) == parts.reduce(Data(), +))
     }
 
     @Test func `a missing file or a failing sequence fails the body`() async throws {

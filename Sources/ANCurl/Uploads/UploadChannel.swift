@@ -41,14 +41,10 @@ package final class UploadChannel: Sendable {
     }
 
     /// Appends a chunk of a pass and waits until there is room for the next one. Calls `tellLoop` if the loop is waiting for
-    /// bytes. With a budget, a large chunk is appended in parts. Chunks that are written at the same time follow each other.
+    /// bytes. With a budget, a large chunk is appended in parts. One chunk is written at a time.
     package func write(
         _ chunk: Data, in pass: Int, tellLoop: () -> Void
     ) async -> UploadStateMachine<Waiter>.Order {
-        await Waiter.suspend { waiter in
-            state.withLock { $0.machine.waitForTurn(waiter) }?.wake()
-        }
-        defer { state.withLock { $0.machine.endTurn() }?.wake() }
         guard let size = memory?.chunk, chunk.count > size else { return await append(chunk, in: pass, tellLoop) }
         for start in stride(from: chunk.startIndex, to: chunk.endIndex, by: size) {
             // A copy, which does not retain the whole chunk.

@@ -14,11 +14,6 @@ package struct UploadStateMachine<Waiter> {
     private var isDemanded = false
     /// The number of times that the pump has started again.
     package private(set) var pass = 0
-    /// Whether a chunk is being written.
-    private var isWriting = false
-    /// The tasks that write other chunks when it is complete, in this order: an actor that has the writer may write several
-    /// times at the same time.
-    private var writers: [Waiter] = []
     private let capacity: Int
 
     /// Creates a state machine whose pump may be up to `capacity` bytes ahead of the loop.
@@ -90,24 +85,6 @@ package struct UploadStateMachine<Waiter> {
         guard production == .rewinding else { return }
         production = .running
         pass += 1
-    }
-
-    /// Stores the waiter of a task that writes a chunk until the chunks before it are complete. It is returned at once if
-    /// none is being written.
-    package mutating func waitForTurn(_ writer: Waiter) -> Waiter? {
-        guard isWriting else {
-            isWriting = true
-            return writer
-        }
-        writers.append(writer)
-        return nil
-    }
-
-    /// Notes that a chunk is complete, or that its task has ended. Returns the waiter of the next one.
-    package mutating func endTurn() -> Waiter? {
-        guard writers.isEmpty else { return writers.removeFirst() }
-        isWriting = false
-        return nil
     }
 
     /// Notes that a chunk was added. Returns whether the loop must be notified.

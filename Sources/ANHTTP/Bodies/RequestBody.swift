@@ -127,8 +127,8 @@ public struct RequestBody: Sendable {
     ///     request fails with ``TransportError/RequestBodyFailure/tooShort(declared:produced:)`` or
     ///     ``TransportError/RequestBodyFailure/tooLong(declared:)``.
     ///   - write: Writes the bytes to its argument, which is valid until the closure returns. Writes of other tasks that
-    ///     have begun by then are awaited, and are part of the body: an error of one fails the request. Later ones throw
-    ///     `CancellationError`.
+    ///     have begun by then are awaited, and are part of the body. Later ones throw `CancellationError`. An error of a
+    ///     write fails the request, also if the closure catches it.
     public static func writer(
         length: Int64? = nil,
         _ write: @escaping @concurrent @Sendable (sending RequestBodyWriter) async throws -> Void
@@ -263,8 +263,8 @@ public struct RequestBody: Sendable {
 
 /// A destination for the bytes of a request body, in order.
 ///
-/// The closure of ``RequestBody/writer(length:_:)`` receives one. It is not `Sendable`, so that writes cannot overlap.
-/// An interceptor can create one to read another body, as here to encrypt it:
+/// The closure of ``RequestBody/writer(length:_:)`` receives one. It is not `Sendable`; if an actor holds it for several
+/// tasks, their writes follow each other in the order in which they began. An interceptor can create one to read another body, as here to encrypt it:
 ///
 /// ```swift
 /// let plain = request.body
@@ -331,16 +331,19 @@ public struct RequestBodyWriter {
     }
 }
 
-/// The writer of a closure of the program, which may leave tasks behind that write to it.
+/// The writer of a closure of the program, which may write in several tasks at the same time, and leave some behind: what is
+/// behind it receives one chunk after the other.
 private actor LentWriter {
     private let writer: RequestBodyWriter
     private var isOver = false
     /// The number of writes that have begun and not ended.
     private var running = 0
-    /// The error of the first write that has failed after the closure had returned.
+    /// The continuations of those that wait for others, in this order.
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+    /// The error of the first write that has failed, whose bytes are missing.
     private var failure: (any Error)?
     /// The continuation that waits for the last write.
-    private var waiter: CheckedContinuation<Void, Never>?
+    private var end: CheckedContinuation<Void, Never>?
 
     init(_ writer: sending RequestBodyWriter) {
         self.writer = writer
@@ -349,14 +352,15 @@ private actor LentWriter {
     func write(_ chunk: Data) async throws {
         guard !isOver else { throw CancellationError() }
         running += 1
+        if running > 1 { await withCheckedContinuation { waiting.append($0) } }
         defer {
             running -= 1
-            if running == 0 { waiter.take()?.resume() }
+            if waiting.isEmpty { end.take()?.resume() } else { waiting.removeFirst().resume() }
         }
         do {
             try await writer.write(chunk)
         } catch {
-            if isOver, failure == nil { failure = error }
+            if failure == nil { failure = error }
             throw error
         }
     }
@@ -368,13 +372,13 @@ private actor LentWriter {
     ///
     /// - Throws: The error of one of them.
     func finish() async throws {
-        if running > 0 { await withCheckedContinuation { waiter = $0 } }
+        if running > 0 { await withCheckedContinuation { end = $0 } }
         if let failure { throw failure }
     }
 }
 
 /// The closure of a body that is written while it is sent. It may be called once for each time that the body is sent.
 ///
-/// The writer is not `Sendable`, so that writes cannot overlap. `@concurrent` and `sending` are necessary for closures
-/// with capture lists, which the compiler does not infer to be `nonisolated(nonsending)`.
+/// `@concurrent` and `sending` are necessary for closures with capture lists, which the compiler does not infer to be
+/// `nonisolated(nonsending)`.
 package typealias BodyWriting = @concurrent @Sendable (sending RequestBodyWriter) async throws -> Void
