@@ -22,7 +22,8 @@ func download(_ urls: [URL], to directory: String) async throws -> Bool {
     var tasks = try api.restoredDownloads(in: directory, options: options)
     let restored = Set(tasks.compactMap { $0.request?.url })
     for url in urls where !restored.contains(url) {
-        let path = "\(directory)/\(url.lastPathComponent)"
+        guard let name = url.suggestedFilename else { continue }
+        let path = "\(directory)/\(name)"
         guard !FileManager.default.fileExists(atPath: path) else { continue }
         tasks.append(api.makeDownloadTask(for: Request(url: url), to: .file(path), options: options))
     }

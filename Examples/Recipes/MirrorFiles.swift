@@ -16,7 +16,8 @@ let api = SessionManager {
 var downloads = try api.restoredDownloads(in: "mirror")
 let restored = Set(downloads.compactMap { $0.request?.url })
 for url in urls where !restored.contains(url) {
-    let path = "mirror/\(url.lastPathComponent)"
+    guard let name = url.suggestedFilename else { continue }
+    let path = "mirror/\(name)"
     // Complete since an earlier run.
     guard !FileManager.default.fileExists(atPath: path) else { continue }
     let file = DownloadDestination.file(path, createsIntermediateDirectories: true)

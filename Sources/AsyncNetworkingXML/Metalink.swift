@@ -172,7 +172,7 @@ private final class MetalinkReader: NSObject, XMLParserDelegate {
             let name = attributes["name"] ?? ""
             guard Self.isRelativePath(name) else { throw Problem("a name that is not a relative path", name) }
             // A durable download would take it for its record.
-            guard !name.hasSuffix(".part.json") else { throw Problem("the name of a record of a download", name) }
+            guard !name.isNameOfDownloadRecord else { throw Problem("the name of a record of a download", name) }
             file = Draft(name: name)
         case ["metalink", "file", "pieces"]:
             guard file.pieces.count < Metalink.maximumDigests else { throw Problem("too many lists of pieces", "") }
@@ -259,7 +259,7 @@ private final class MetalinkReader: NSObject, XMLParserDelegate {
     }
 
     private static func isRelativePath(_ name: String) -> Bool {
-        name.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control && $0 != "\\" }
+        name.unicodeScalars.allSatisfy { !$0.hidesName && $0 != "\\" }
             && name.split(at: "/", omittingEmptySubsequences: false).allSatisfy {
                 !["", ".", ".."].contains($0) && $0.utf8.count <= 255
             }

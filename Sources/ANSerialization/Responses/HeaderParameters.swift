@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 public import ANHTTP
-import FoundationEssentials
+public import FoundationEssentials
 import HTTPTypes
 
 extension HeaderParameters {
@@ -18,15 +18,7 @@ extension HeaderParameters {
     /// direction of text; `nil` if nothing usable is left.
     static func safeName(_ name: String) -> String? {
         let last = name.unicodeScalars.split { $0 == "/" || $0 == "\\" }.last ?? []
-        let safe = String(
-            String.UnicodeScalarView(
-                last.filter { scalar in
-                    switch scalar.properties.generalCategory {
-                    case .control, .lineSeparator, .paragraphSeparator: false
-                    // Joiners, which are parts of emoji and of Persian words, are format characters, too.
-                    default: !scalar.properties.isBidiControl
-                    }
-                }))
+        let safe = String(String.UnicodeScalarView(last.filter { !$0.hidesName }))
         return ["", ".", ".."].contains(safe) || safe.isNameOfDownloadRecord ? nil : safe
     }
 
@@ -38,9 +30,22 @@ extension HeaderParameters {
     }
 }
 
+extension Unicode.Scalar {
+    /// Whether the character could make a file name look like another one: it is a control character, a line separator, or
+    /// changes the direction of text.
+    package var hidesName: Bool {
+        switch properties.generalCategory {
+        case .control, .lineSeparator, .paragraphSeparator: true
+        // Joiners, which are parts of emoji and of Persian words, are format characters, too.
+        default: properties.isBidiControl
+        }
+    }
+}
+
 extension String {
-    /// Whether a later durable download would take a file of this name for its record.
-    package var isNameOfDownloadRecord: Bool { hasSuffix(".part.json") }
+    /// Whether a later durable download would take a file of this name for its record. The bytes are compared: with some
+    /// characters before it, the dot is part of another character.
+    package var isNameOfDownloadRecord: Bool { utf8.suffix(10).elementsEqual(".part.json".utf8) }
 }
 
 extension HTTPFields {
@@ -68,13 +73,20 @@ extension ResponseHead {
     /// Of `Content-Disposition`, `filename*` takes precedence over `filename`. Only the last component after `/` or `\`
     /// is used, so that the name cannot lead to another directory, without control characters, line separators and
     /// characters that change the direction of text, which could hide the extension; an empty one, `.`, `..` and one that
-    /// ends with `.part.json`, as records of durable downloads do, are not usable. The name may be that of an existing file, begin with a dot, or be longer than the file
-    /// system permits.
+    /// ends with `.part.json`, as records of durable downloads do, are not usable. The name may be that of an existing
+    /// file, begin with a dot, or be longer than the file system permits.
     public var suggestedFilename: String? {
         let disposition = headers.first { $0.name == .contentDisposition }.map { HeaderParameters($0.value) }
-        if let name = disposition?.fileName { return name }
+        return disposition?.fileName ?? url.suggestedFilename
+    }
+}
+
+extension URL {
+    /// A name for a file with the content of the URL, if nothing else names it: ``ResponseHead/suggestedFilename`` without
+    /// `Content-Disposition`. Unlike `lastPathComponent`, it cannot lead to another directory.
+    public var suggestedFilename: String? {
         // Divided before it is decoded, because another component need not be UTF-8.
-        let last = url.path(percentEncoded: true).split(at: "/").last ?? ""
+        let last = path(percentEncoded: true).split(at: "/").last ?? ""
         let decoded = Data(percentEncoded: last).flatMap { String(validating: $0, as: UTF8.self) }
         return HeaderParameters.safeName(decoded ?? String(last))
     }

@@ -176,7 +176,7 @@ enum DownloadRecord {
     /// belongs to a download that was complete when its process ended, and is removed.
     static func records(in directory: String) throws(SystemError) -> [ResumeData] {
         var records: [ResumeData] = []
-        for name in try FileLocation.names(in: directory) where name.hasSuffix(".part.json") {
+        for name in try FileLocation.names(in: directory) where name.isNameOfDownloadRecord {
             let partialFile = directory + "/" + name.dropLast(".json".count)
             guard let data = read(beside: partialFile) else { continue }
             do throws(SystemError) {
@@ -228,6 +228,6 @@ enum ProcessDirectories {
 
     /// Returns an absolute path, which stays valid if the working directory changes.
     static func absolute(_ path: String) -> String {
-        path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
+        path.utf8.first == UInt8(ascii: "/") ? path : FileManager.default.currentDirectoryPath + "/" + path
     }
 }
