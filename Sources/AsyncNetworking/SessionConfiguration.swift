@@ -65,7 +65,8 @@ public struct SessionConfiguration: Sendable {
     /// default, for no limit. A value below 1 counts as 1.
     ///
     /// Further tasks wait, ordered by ``AnySessionTask/priority`` and then by the time at which they were resumed. A
-    /// suspended task is not counted; a running one that is cancelled is counted until it has ended. Functions that
+    /// suspended task is not counted, and continues at once when it is resumed, if it was running before, even if more tasks
+    /// run then; a running one that is cancelled is counted until it has ended. Functions that
     /// return a response directly are not counted either: their callers control how many they call. Nor are tasks that
     /// a closure of a running task starts, such as an interceptor or a challenge handler, which may wait for them.
     public var maximumConcurrentTasks: Int?
@@ -141,7 +142,7 @@ public struct SessionConfiguration: Sendable {
     ///
     /// Tests set a clock that they advance themselves, such as `ManualClock` of `AsyncNetworkingTesting`. The timeouts
     /// of exchanges (``ANHTTP/Timeouts``) follow the transport's own clock; that of a `MockTransport` is the session's.
-    /// `ManualClock` also provides the date for the ages of cached responses, cookies and tokens, for `Retry-After`, and
+    /// `ManualClock` also provides the date for the ages of cached responses and tokens, for `Retry-After`, and
     /// for other dates that servers send; with other clocks, these follow the system's date.
     public var clock: any Clock<Duration> = ContinuousClock()
     /// The date, in place of that of ``clock``; `nil` for no other.

@@ -51,6 +51,11 @@ package struct TaskQueue<Element: Sendable>: Sendable {
         free.insert(id)
     }
 
+    /// Notes that an element is admitted again, which takes a slot even if none is left.
+    package mutating func readmit() {
+        admitted += 1
+    }
+
     /// Releases the slot of an admitted element, if it has one.
     package mutating func release(id: UInt64) {
         if free.remove(id) == nil { admitted -= 1 }
@@ -154,7 +159,7 @@ final class TaskScheduler: Sendable {
     /// refuses its slot, which the next one gets.
     func apply(_ action: TaskStateMachine.Action, of core: TaskCore) {
         guard let state else {
-            if action == .enqueue { _ = core.admit() }
+            if action == .enqueue || action == .takeSlot { _ = core.admit() }
             return
         }
         switch action {
@@ -162,10 +167,12 @@ final class TaskScheduler: Sendable {
         case .enqueue:
             guard let waiting = beginWait() else {
                 state.withLock { $0.queue?.admitFreely(id: core.id) }
-                if !core.admit() { state.withLock { $0.queue?.release(id: core.id) } }
-                return
+                return admit(core, in: state)
             }
             enqueue(Waiter(core: core, waiting: waiting), in: state)
+        case .takeSlot:
+            state.withLock { $0.queue?.readmit() }
+            return admit(core, in: state)
         case .dequeue:
             guard let removed = state.withLock({ $0.queue?.remove(id: core.id) }) else { break }
             // Another thread may have resumed and queued the task between its suspension and this removal.
@@ -176,8 +183,12 @@ final class TaskScheduler: Sendable {
         reorder(core, to: core.priority)
         while let next = state.withLock({ $0.queue?.admit() }) {
             next.waiting.end()
-            if !next.core.admit() { state.withLock { $0.queue?.release(id: next.core.id) } }
+            admit(next.core, in: state)
         }
+    }
+
+    private func admit(_ core: TaskCore, in state: Lock<SessionState>) {
+        if !core.admit() { state.withLock { $0.queue?.release(id: core.id) } }
     }
 
     private func enqueue(_ waiter: Waiter, in state: Lock<SessionState>) {

@@ -4,19 +4,22 @@
 ///
 /// | | resume | admit | suspend | cancel | finish |
 /// |---|---|---|---|---|---|
-/// | suspended | → waiting, requests a slot | returns the slot | – | → cancelling | → finished |
+/// | suspended | → waiting, requests a slot, or takes one if it has had one before | returns the slot | – | → cancelling | → finished |
 /// | waiting | – | → running | → suspended, leaves the queue | → cancelling, leaves the queue | → finished, leaves the queue |
 /// | running | – | returns the slot | → suspended, releases its slot | → cancelling | → finished, releases its slot |
 /// | cancelling | – | returns the slot | – | – | → finished, releases its slot |
 /// | finished | – | returns the slot | – | – | – |
 ///
-/// A running task that is cancelled keeps its slot until it has ended.
+/// A running task that is cancelled keeps its slot until it has ended. A suspended one may have connections for which the
+/// tasks wait that got its slot, so it continues at once.
 package struct TaskStateMachine: Hashable, Sendable {
     /// The current state.
     package private(set) var state = TaskState.suspended
     /// Whether the task was ever resumed.
     package private(set) var wasResumed = false
     private var holdsSlot = false
+    /// Whether the task has had a slot.
+    private var hasBegun = false
 
     /// Creates the state of a suspended task.
     package init() {}
@@ -27,6 +30,8 @@ package struct TaskStateMachine: Hashable, Sendable {
         case nothing
         /// Queue the task for a slot.
         case enqueue
+        /// Give the task a slot, regardless of the limit.
+        case takeSlot
         /// Remove the task from the queue.
         case dequeue
         /// Release the task's slot.
@@ -38,7 +43,7 @@ package struct TaskStateMachine: Hashable, Sendable {
         guard state == .suspended else { return nil }
         state = .waiting
         wasResumed = true
-        return .enqueue
+        return hasBegun ? .takeSlot : .enqueue
     }
 
     /// Gives the task a slot; returns `false` if the task is no longer waiting.
@@ -46,6 +51,7 @@ package struct TaskStateMachine: Hashable, Sendable {
         guard state == .waiting else { return false }
         state = .running
         holdsSlot = true
+        hasBegun = true
         return true
     }
 

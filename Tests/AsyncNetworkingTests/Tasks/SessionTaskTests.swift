@@ -451,13 +451,37 @@ extension SessionTask {
         tasks[0].suspend()
         #expect(tasks.map(\.status.state) == [.suspended, .running, .waiting])
         tasks[0].resume()
-        #expect(tasks.map(\.status.state) == [.waiting, .running, .waiting])
+        #expect(tasks.map(\.status.state) == [.running, .running, .waiting])
         tasks[1].cancel()
         _ = try? await tasks[1].value
-        #expect(tasks.map(\.status.state) == [.waiting, .finished, .running])
+        #expect(tasks.map(\.status.state) == [.running, .finished, .waiting])
+        tasks[0].suspend()
+        #expect(tasks.map(\.status.state) == [.suspended, .finished, .running])
+        tasks[0].resume()
         gate.open()
         try await SessionTaskGroup(tasks).waitForAll()
         #expect(try await tasks[0].value.statusCode == 200)
+    }
+
+    /// The task that runs in place of the suspended one waits for its connection.
+    @Test(.timeLimit(.minutes(2)))
+    func `a task that is resumed does not wait for those that wait for its connection`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in Script([.reply(Reply(body: .generated(4 << 20)))]) }
+            let manager = SessionManager {
+                $0.baseURL = server.url("")
+                $0.maximumConcurrentTasks = 1
+                $0.connectionLimits.maximumConnectionsPerHost = 1
+            }
+            let tasks = try ["a", "b"].map { try manager.makeDataTask(for: manager.request(.get, $0)) }
+            tasks[0].resume()
+            for await progress in tasks[0].downloadProgress where progress.completedBytes > 0 { break }
+            tasks[0].suspend()
+            tasks[1].resume()
+            #expect(tasks.map(\.status.state) == [.suspended, .running])
+            tasks[0].resume()
+            for task in tasks { #expect(try await task.value.value.count == 4 << 20) }
+        }
     }
 
     @Test(arguments: ["interceptor", "redirect", "challenge", "retry", "body"])

@@ -23,6 +23,17 @@ import Testing
         #expect(drain(&queue) == [])
     }
 
+    @Test func `an element that is admitted again exceeds the limit until others are released`() {
+        var queue = TaskQueue<String>(limit: 1)
+        for (id, name) in ["a", "b"].enumerated() { queue.enqueue(name, id: UInt64(id), priority: .normal) }
+        #expect(drain(&queue) == ["a"])
+        queue.readmit()
+        queue.release(id: 0)
+        #expect(drain(&queue) == [])
+        queue.release(id: 7)
+        #expect(drain(&queue) == ["b"])
+    }
+
     @Test func `an element that is admitted freely takes and releases no slot`() {
         var queue = TaskQueue<String>(limit: 1)
         queue.admitFreely(id: 7)

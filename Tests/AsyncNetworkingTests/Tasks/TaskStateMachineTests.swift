@@ -59,11 +59,11 @@ import Testing
                 .step(.cancelling, .nothing), .step(.finished, .releaseSlot),
             ]
         ),
-        // Suspended after it ran: its slot is free.
+        // Suspended after it ran: its slot is free, and it takes another one when it goes on.
         (
             [.resume, .admit, .suspend],
             [
-                .step(.waiting, .enqueue), .slot(.suspended, taken: false), .step(.suspended, nil),
+                .step(.waiting, .takeSlot), .slot(.suspended, taken: false), .step(.suspended, nil),
                 .step(.cancelling, .nothing), .step(.finished, .nothing),
             ]
         ),
