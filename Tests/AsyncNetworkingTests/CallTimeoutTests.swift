@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANSystem
 import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
@@ -48,6 +49,29 @@ import Testing
         #expect(error.retryHistory.stop == .deadline(.seconds(5)))
         let totals = transport.requests.map(\.request.options?.timeouts.total)
         #expect(totals == [.seconds(5), .seconds(3), .seconds(1)])
+    }
+
+    @Test(arguments: [nil, 9] as [Int?])
+    func `a request that a closure has kept from an earlier call has none of its limits`(seconds: Int?) async throws {
+        let kept = Lock<Request?>(nil)
+        let transport = slowTransport { $0.url.lastPathComponent == "x" ? .redirect(.found, to: "/next") : .text("end") }
+        let manager = manager(transport) {
+            $0.redirectPolicy.decision = { redirection in
+                kept.withLock { kept in
+                    kept = kept ?? redirection.proposed
+                    return kept
+                }
+            }
+        }
+        _ = try await manager.get("x", timeout: .seconds(5))
+        clock.advance(by: .seconds(60))
+        var request = try manager.request(.get, "x")
+        request.timeout = seconds.map { Duration.seconds($0) }
+        // The time limit that the kept request sets applies from then on.
+        _ = try await manager.data(for: request)
+        let totals = transport.requests.map(\.request.options?.timeouts.total)
+        let (first, second) = seconds == nil ? (nil, Duration.seconds(5)) : (Duration.seconds(9), .seconds(3))
+        #expect(totals == [.seconds(5), .seconds(3), first, second])
     }
 
     @Test func `a request that a closure creates anew keeps the timeout and the transfer options`() async throws {

@@ -55,10 +55,14 @@ extension Request {
 
     /// Returns the request with what it continues of the request that it replaces: what the session and its tasks have
     /// attached to that one, the transfer options, and the time limits, unless it has its own. A redirect policy or an
-    /// interceptor may return a new request.
+    /// interceptor may return a new request, or one that it has kept from an earlier call.
     @inline(never)
     func continuing(_ other: Request) -> Request {
         var request = self
+        if let own = self[TimeLimits.self], !own.areMeasured(with: other[TimeLimits.self]) {
+            request = outlivingCall()
+            request.timeout = own.call?.duration
+        }
         request.callAttributes.fill(from: other.callAttributes)
         if request.attemptInterceptors.isEmpty, !other.attemptInterceptors.isEmpty {
             request.attemptInterceptors = other.attemptInterceptors
@@ -155,6 +159,12 @@ private struct TimeLimits: RequestAttribute, Sendable {
     /// The total time of an exchange that the program or the session permits, and the time to which it was reduced.
     var exchange: (own: Duration?, reduced: Duration)?
 
+    /// Whether what is measured is measured as in other limits of the same call.
+    func areMeasured(with other: TimeLimits?) -> Bool {
+        (call?.stopwatch == nil || call?.stopwatch == other?.call?.stopwatch)
+            && (attempts == nil || attempts?.stopwatch == other?.attempts?.stopwatch)
+    }
+
     /// The time left until the first limit expires, at least zero; `nil` if nothing is measured yet.
     var timeLeft: Duration? { [call?.left, attempts?.left].compactMap(\.self).min() }
 
@@ -172,22 +182,34 @@ private struct TimeLimit: Sendable {
 }
 
 /// Measures the time since its creation on a clock.
-struct Stopwatch: Sendable {
+struct Stopwatch: Equatable, Sendable {
     private let start: Duration
     /// The time on a clock other than the usual one; `nil` for that.
-    private let now: (@Sendable () -> Duration)?
+    private let other: OtherClock?
     /// The time since when the usual clock is read: every request measures its time, and an instant of a clock is slow to
     /// store.
     private static let epoch = ContinuousClock.now
 
-    init(_ clock: some Clock<Duration>) {
-        if type(of: clock) == ContinuousClock.self {
-            (start, now) = (Self.epoch.duration(to: .now), nil)
-        } else {
-            let epoch = clock.now
-            (start, now) = (.zero, { epoch.duration(to: clock.now) })
+    private final class OtherClock: Sendable {
+        let elapsed: @Sendable () -> Duration
+
+        init(_ clock: some Clock<Duration>) {
+            let start = clock.now
+            elapsed = { start.duration(to: clock.now) }
         }
     }
 
-    var elapsed: Duration { (now?() ?? Self.epoch.duration(to: .now)) - start }
+    init(_ clock: some Clock<Duration>) {
+        if type(of: clock) == ContinuousClock.self {
+            (start, other) = (Self.epoch.duration(to: .now), nil)
+        } else {
+            (start, other) = (.zero, OtherClock(clock))
+        }
+    }
+
+    var elapsed: Duration { other?.elapsed() ?? Self.epoch.duration(to: .now) - start }
+
+    static func == (left: Stopwatch, right: Stopwatch) -> Bool {
+        left.start == right.start && left.other === right.other
+    }
 }
