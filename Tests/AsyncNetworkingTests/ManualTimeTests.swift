@@ -106,6 +106,23 @@ import Testing
                 == ["Bearer 0", "Bearer 0", "Bearer 1", "Bearer 1", "Bearer 2"])
     }
 
+    @Test(arguments: [Date(timeIntervalSince1970: 784_111_777), Date(timeIntervalSince1970: 4_102_444_800)])
+    func `the initial token expires by the date of the clock, in whichever year`(date: Date) async throws {
+        let (transport, clock) = (MockTransport(.text("")), ManualClock(date: date))
+        let base = try url("http://a.example/")
+        let authenticator = Authenticator(for: [base], token: Authenticator.Token("0", expires: date + 60)) { _ in
+            Authenticator.Token("1")
+        }
+        let manager = SessionManager(on: transport) {
+            $0.clock = clock
+            $0.authentication.authenticators = [authenticator]
+        }
+        _ = try await manager.get("x")
+        clock.advance(by: .seconds(120))
+        _ = try await manager.get("x")
+        #expect(transport.requests.map { $0.request.headers[.authorization] } == ["Bearer 0", "Bearer 1"])
+    }
+
     @Test func `a token that another request has refreshed is not sent when it has expired`() async throws {
         // The first request is refused late: meanwhile, the second one has refreshed the token, which has expired again.
         let transport = MockTransport(clock: clock) { request in

@@ -149,6 +149,7 @@ public actor Authenticator {
         now = date
         uptime = Stopwatch(clock)
         refreshTimes = []
+        current = current.map { Ticket(token: $0.token, version: $0.version, date: date(), lineage: $0.lineage) }
     }
 
     /// Returns the token to send, or `nil` if a refresh is due.
@@ -193,7 +194,7 @@ public actor Authenticator {
     private var isDue: Bool {
         guard let current else { return true }
         guard let expires = current.token.expires else { return false }
-        return expires <= now() + min(leeway / .seconds(1), expires.timeIntervalSince(current.date) / 10)
+        return expires <= now() + min(leeway / .seconds(1), max(0, expires.timeIntervalSince(current.date) / 10))
     }
 
     private func replaceToken(by token: Token?, lineage: Secret<String>? = nil) {
