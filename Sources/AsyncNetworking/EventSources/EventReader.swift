@@ -188,7 +188,7 @@ final class EventReader {
     /// - Parameter error: The error with which the last one failed; `nil` if its response is complete.
     /// - Throws: That error if there is no further attempt, or the errors of waiting.
     private func reconnect(after error: (any Error)?) async throws -> Bool {
-        if let time = parser.reconnectionTime { plan.reconnectionTime = time }
+        if let time = parser.reconnectionTime { plan.reconnectionTime = min(time, .seconds(86_400)) }
         let pipeline = session.pipeline
         switch plan.step(after: error.map { .init($0) } ?? .completed, seen: record.seen, at: pipeline.timing) {
         case .finish:

@@ -25,7 +25,7 @@ public import FoundationEssentials
 /// | has status 204 | the sequence ends |
 /// | has another status or type | throws ``ANSerialization/SerializationError/rejected(_:)`` with at most 64 KiB of the body |
 ///
-/// The wait is the reconnection time, which the server sets with `retry:`, plus the longer of the `backoff` of the
+/// The wait is the reconnection time, which the server sets with `retry:` to a day at most, plus the longer of the `backoff` of the
 /// retry policy and `Retry-After`. A `Retry-After` above the policy's `maximumRetryAfter` is not waited for: the source
 /// throws the error of that response. The backoff begins anew when something was received, and so do the policy's
 /// `limit` and `deadline`; the `deadline` applies only after a failure. The retry policy is the request's
