@@ -272,7 +272,7 @@ final class Pipeline: Sendable {
     private func exchange(_ request: Request, _ call: inout Call) async throws -> OpenResponse {
         try checkCancellation()
         if call.scope?.isOver == true { throw CancellationError() }
-        let events = begin(request, &call)
+        let (events, number) = begin(request, &call)
         let sending = cache?.beginSending()
         do {
             var response = try await transport.open(request, delivery: call.delivery, reporting: events)
@@ -280,7 +280,7 @@ final class Pipeline: Sendable {
             if !response.body.isWhole {
                 response.body = response.body.reading(ExchangeBodySource(base: response.body, pipeline: self))
             }
-            (response.body.origin, response.body.isReplaced) = (.network, false)
+            (response.body.origin, response.body.exchange, response.body.isReplaced) = (.network, number, false)
             call.exchanges.own(response.body)
             call.record?.note(request, .success(response.head))
             return response
@@ -291,12 +291,12 @@ final class Pipeline: Sendable {
         }
     }
 
-    /// Begins an exchange. Returns the receiver of its events.
+    /// Begins an exchange. Returns the receiver of its events, and its number.
     @inline(never)
-    private func begin(_ request: Request, _ call: inout Call) -> (any ExchangeEventSink)? {
-        let events = call.beginExchange()
-        events?.receive(.started(request))
-        return events
+    private func begin(_ request: Request, _ call: inout Call) -> (events: (any ExchangeEventSink)?, number: Int?) {
+        let exchange = call.beginExchange()
+        exchange.events?.receive(.started(request))
+        return exchange
     }
 
     /// Performs the next steps that only change the request. Returns the next step that asks for a response; `nil` if
@@ -500,13 +500,12 @@ struct Call: Sendable {
     /// The number of the attempt, starting at 1.
     var attempt: Int { retries?.plan.attempt ?? 1 }
 
-    /// Counts an exchange that begins, and returns the receiver of its events.
-    mutating func beginExchange() -> (any ExchangeEventSink)? {
+    /// Counts an exchange that begins, and returns the receiver of its events, and its number if the call is observed.
+    mutating func beginExchange() -> (events: (any ExchangeEventSink)?, number: Int?) {
         exchangeCount += 1
-        guard let monitor else { return record }
-        return monitor.beginExchange(notingIn: record)
+        guard let events = monitor?.beginExchange(notingIn: record) else { return (record, nil) }
+        return (events, events.number)
     }
-
 }
 
 /// The open exchanges of a call.

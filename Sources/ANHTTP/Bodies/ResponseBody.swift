@@ -29,6 +29,8 @@ public struct ResponseBody: AsyncSequence, Sendable {
     /// The source of the bytes, which an interceptor may transform: the exchange or the cache; `nil` for a body that an
     /// interceptor has made.
     package var origin: ResponseSource?
+    /// The number of the exchange among those of a call that is observed; otherwise `nil`.
+    package var exchange: Int?
 
     /// Creates a body that reads from a source, for transports and interceptors. The reader receives the source's
     /// errors unchanged.
@@ -99,7 +101,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
     /// Returns the body in memory, after it was collected.
     package func collected(as data: Data) -> ResponseBody {
         var body = ResponseBody(data, ending: ending ?? ResponseEnding())
-        (body.isReplaced, body.loan, body.origin) = (isReplaced, loan, origin)
+        (body.isReplaced, body.loan, body.origin, body.exchange) = (isReplaced, loan, origin, exchange)
         return body
     }
 

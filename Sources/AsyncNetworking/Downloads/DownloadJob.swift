@@ -203,7 +203,7 @@ extension SessionManager {
             if let plan = file.segmentPlan(for: head, body) {
                 return try await makeSegments(plan).run(head, body, at: 0)
             }
-            core.accept(countsExchange: body.origin == .network)
+            core.accept(body)
             if let path = file.linkablePath { await body.willBeWritten(to: path) }
         case .append(let range):
             core.receive(head)
@@ -212,8 +212,7 @@ extension SessionManager {
                 core.receive(TaskEvent.continued(offset: plan.done.count, total: plan.total))
                 return try await makeSegments(plan).run(head, body, at: file.size)
             }
-            core.accept(
-                offset: file.size, total: file.known?.totalBytes, countsExchange: body.origin == .network)
+            core.accept(body, offset: file.size, total: file.known?.totalBytes)
         case .complete:
             core.receive(head)
             try file.beginPart(head, nil)

@@ -76,7 +76,7 @@ extension SessionManager {
                 transfer.erased, transfer.gatedRequest(), delivery: .streamed, reporting: core
             ) { head, responseBody in
                 core.receive(head)
-                core.accept(countsExchange: responseBody.origin == .network)
+                core.accept(responseBody)
                 return try await body(head, responseBody, core)
             }
         }
@@ -127,7 +127,7 @@ extension SessionManager {
             task.erased, task.gatedRequest(), delivery: .streamed, reporting: core
         ) { head, body in
             core.receive(head)
-            core.accept(countsExchange: body.origin == .network)
+            core.accept(body)
             var data = Data()
             for try await chunk in body {
                 try data.collect(chunk, upTo: limit)

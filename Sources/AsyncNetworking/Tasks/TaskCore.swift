@@ -261,13 +261,14 @@ package final class TaskCore: Sendable {
         update { $0.record(.response(head)) }
     }
 
-    /// Marks the current exchange as the one with the task's response, whose body starts at `offset`, unless the bytes of
-    /// the response are not those of an exchange.
-    func accept(offset: Int64 = 0, total: Int64? = nil, countsExchange: Bool = true) {
+    /// Marks the exchange of a body, or else the current one, as that with the task's response, whose body starts at
+    /// `offset`, unless the bytes of the response are not those of an exchange.
+    func accept(_ body: ResponseBody? = nil, offset: Int64 = 0, total: Int64? = nil, countsExchange: Bool = true) {
+        let countsExchange = countsExchange && (body.map { $0.origin == .network } ?? true)
         let time = stopwatch.elapsed
         update { state in
             let progress = state.tracker.accept(
-                offset: offset, total: total, countsExchange: countsExchange, at: time)
+                body?.exchange, offset: offset, total: total, countsExchange: countsExchange, at: time)
             if offset > 0 { state.record(.continued(offset: offset, total: total)) }
             state.record(received: progress)
         }

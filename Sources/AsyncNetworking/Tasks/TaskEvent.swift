@@ -236,7 +236,7 @@ final class CallMonitor: Sendable {
     /// Counts an exchange that begins, and returns the receiver of its events.
     ///
     /// - Parameter record: A further receiver; `nil` for none.
-    func beginExchange(notingIn record: AttemptRecord?) -> any ExchangeEventSink {
+    func beginExchange(notingIn record: AttemptRecord?) -> ExchangeEvents {
         ExchangeEvents(monitor: self, record: record, number: counts.beginExchange())
     }
 
@@ -263,12 +263,13 @@ final class CallMonitor: Sendable {
 }
 
 /// Forwards the events of one exchange.
-private final class ExchangeEvents: ExchangeEventSink {
+final class ExchangeEvents: ExchangeEventSink {
     private let monitor: CallMonitor
     private let record: AttemptRecord?
-    private let number: Int
+    /// The number of the exchange among those of its call, starting at 1.
+    let number: Int
 
-    init(monitor: CallMonitor, record: AttemptRecord?, number: Int) {
+    fileprivate init(monitor: CallMonitor, record: AttemptRecord?, number: Int) {
         (self.monitor, self.record, self.number) = (monitor, record, number)
     }
 

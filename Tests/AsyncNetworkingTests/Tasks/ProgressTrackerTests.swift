@@ -188,6 +188,22 @@ import Testing
         #expect(tracker.receive(progress[1], by: 2, at: .zero) == nil)
         #expect(tracker.receive(progress[2], by: 1, at: .zero)?.completedBytes == 9)
     }
+
+    /// As with hedging, where the head of the request that lost arrives before its cancellation takes effect.
+    @Test func `the response's own exchange has the progress although another was answered and ended later`() {
+        var tracker = ProgressTracker()
+        tracker.beginExchange(1, at: .zero)
+        tracker.beginExchange(2, at: .zero)
+        let progress = [4, 9].map { TransferProgress(completedBytes: $0, totalBytes: 9) }
+        tracker.noteHead(of: 1)
+        #expect(tracker.receive(progress[1], by: 1, at: .zero) == nil)
+        #expect(tracker.endExchange(1, at: .zero) == nil)
+        tracker.noteHead(of: 2)
+        #expect(tracker.receive(progress[0], by: 2, at: .zero) == nil)
+        #expect(tracker.endExchange(2, at: .zero) == nil)
+        #expect(tracker.accept(1, at: .zero)?.completedBytes == 9)
+        #expect(tracker.complete(9) == nil)
+    }
 }
 
 @Suite struct RateEstimateTests {
