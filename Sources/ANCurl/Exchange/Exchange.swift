@@ -110,7 +110,7 @@ final class Exchange: Sendable {
     var memory: MemoryBudget? { delivery == .streamed ? context.memory : nil }
 
     /// Whether a connection over TLS may be made: to the server, a resolver or a proxy.
-    var mayUseTLS: Bool { security != nil || mayUseProxy }
+    var mayUseTLS: Bool { isSecure || usesResolver || mayUseProxy }
 
     /// The settings and the state common to the event loops.
     var context: EngineContext { group.context }
