@@ -54,7 +54,9 @@ import Testing
     @Test(arguments: [nil, 9] as [Int?])
     func `a request that a closure has kept from an earlier call has none of its limits`(seconds: Int?) async throws {
         let kept = Lock<Request?>(nil)
-        let transport = slowTransport { $0.url.lastPathComponent == "x" ? .redirect(.found, to: "/next") : .text("end") }
+        let transport = slowTransport {
+            $0.url.lastPathComponent == "x" ? .redirect(.found, to: "/next") : .text("end")
+        }
         let manager = manager(transport) {
             $0.redirectPolicy.decision = { redirection in
                 kept.withLock { kept in

@@ -27,7 +27,8 @@ extension Request {
             var limits = self[TimeLimits.self] ?? TimeLimits()
             limits.call = newValue.map { TimeLimit(duration: $0, stopwatch: limits.call?.stopwatch) }
             // A request without a limit has no attribute.
-            self[TimeLimits.self] = limits.call == nil && limits.attempts == nil ? nil : limits
+            if limits.call == nil, limits.attempts == nil { return self = outlivingCall() }
+            self[TimeLimits.self] = limits
         }
     }
 
