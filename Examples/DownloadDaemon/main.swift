@@ -21,22 +21,28 @@ func download(_ urls: [URL], to directory: String) async throws -> Bool {
     let options = DownloadOptions.durable
     var tasks = try api.restoredDownloads(in: directory, options: options)
     let restored = Set(tasks.compactMap { $0.request?.url })
+    var haveNames = true
     for url in urls where !restored.contains(url) {
-        guard let name = url.suggestedFilename else { continue }
+        guard let name = url.suggestedFilename else {
+            print("Failed: \(url) has no file name")
+            haveNames = false
+            continue
+        }
         let path = "\(directory)/\(name)"
         guard !FileManager.default.fileExists(atPath: path) else { continue }
         tasks.append(api.makeDownloadTask(for: Request(url: url), to: .file(path), options: options))
     }
-    return await withTaskGroup { group in
-        for task in tasks {
-            task.resume()
-            group.addTask {
-                for await case .continued(let offset, _) in task.events { print("Continued after \(offset) bytes") }
-                return await end(of: task)
+    return await haveNames
+        && withTaskGroup { group in
+            for task in tasks {
+                task.resume()
+                group.addTask {
+                    for await case .continued(let offset, _) in task.events { print("Continued after \(offset) bytes") }
+                    return await end(of: task)
+                }
             }
+            return await group.allSatisfy(\.self)
         }
-        return await group.allSatisfy(\.self)
-    }
 }
 
 /// Prints how a download has ended, and returns `false` if it has failed; the others go on.

@@ -47,7 +47,8 @@ public final class ResponseCache: Sendable {
         if let directory {
             do throws(SystemError) {
                 // The working directory may change.
-                let base = directory.utf8.first == UInt8(ascii: "/") ? "" : FileManager.default.currentDirectoryPath + "/"
+                let base =
+                    directory.utf8.first == UInt8(ascii: "/") ? "" : FileManager.default.currentDirectoryPath + "/"
                 let store = try DiskStore(directory: base + directory)
                 entries = try store.scan()
                 disk = store
