@@ -316,7 +316,8 @@ extension Pipeline {
                 if !response.body.isWhole { call.exchanges.own(response.body) }
                 // A stream of the interceptor's own reads the response that is open.
                 if response.body.origin == nil, !response.body.isWhole {
-                    response.body.origin = open.last?.bodies.last?.origin
+                    let base = open.last?.bodies.last
+                    (response.body.origin, response.body.exchange) = (base?.origin, base?.exchange)
                 }
             }
             return response

@@ -74,19 +74,24 @@ package struct ProgressTracker: Sendable {
         return exchanges[next].sent.map { reportSent($0, at: time) }
     }
 
-    /// Marks an exchange as the final one, and returns the progress so far, if any.
+    /// Makes an exchange the current one, and returns the progress of sending if that is another one's now.
+    package mutating func select(_ number: Int, at time: Duration) -> TransferProgress? {
+        guard let index = index(of: number), index != current else { return nil }
+        current = index
+        return exchanges[index].sent.map { reportSent($0, at: time) }
+    }
+
+    /// Marks the current exchange as the final one, and returns the progress so far, if any.
     ///
     /// - Parameters:
-    ///   - number: The number of the exchange; `nil` for the current one.
     ///   - offset: The number of bytes downloaded before this exchange.
     ///   - total: The size of the whole; `nil` if it is unknown, or for an exchange from the start, to derive it from
     ///     that.
     ///   - countsExchange: Whether the bytes of this exchange are part of the response.
     ///   - time: The current time.
     package mutating func accept(
-        _ number: Int? = nil, offset: Int64 = 0, total: Int64? = nil, countsExchange: Bool = true, at time: Duration
+        offset: Int64 = 0, total: Int64? = nil, countsExchange: Bool = true, at time: Duration
     ) -> TransferProgress? {
-        if let number, let index = index(of: number) { current = index }
         isAccepted = countsExchange
         self.offset = offset
         self.total = total

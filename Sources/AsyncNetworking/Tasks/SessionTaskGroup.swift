@@ -38,6 +38,8 @@ public struct SessionTaskGroup: Sendable {
     /// Suspends all tasks that are waiting or running: they stop transferring, but keep their connections open.
     /// Requests of async functions are not affected. See ``AnySessionTask/suspend()``.
     public func suspend() {
+        // Those that wait come first: they would get the slots of the others, and begin.
+        for task in tasks where task.status.state == .waiting { task.suspend() }
         for task in tasks { task.suspend() }
     }
 

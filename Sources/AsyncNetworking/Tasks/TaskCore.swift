@@ -267,8 +267,9 @@ package final class TaskCore: Sendable {
         let countsExchange = countsExchange && (body.map { $0.origin == .network } ?? true)
         let time = stopwatch.elapsed
         update { state in
+            if let number = body?.exchange { state.record(sent: state.tracker.select(number, at: time)) }
             let progress = state.tracker.accept(
-                body?.exchange, offset: offset, total: total, countsExchange: countsExchange, at: time)
+                offset: offset, total: total, countsExchange: countsExchange, at: time)
             if offset > 0 { state.record(.continued(offset: offset, total: total)) }
             state.record(received: progress)
         }
@@ -371,6 +372,7 @@ extension TaskCore: CallEventSink {
             // The log would keep each part of the upload.
             if position != nil { request.body = .none }
             update { [request] state in
+                state.machine.beginExchange()
                 state.record(.exchange(exchange, .started(request)))
                 state.tracker.beginExchange(
                     exchange, at: time, sendingFrom: position?.offset ?? 0, of: position?.total)

@@ -167,12 +167,13 @@ final class TaskScheduler: Sendable {
         case .enqueue:
             guard let waiting = beginWait() else {
                 state.withLock { $0.queue?.admitFreely(id: core.id) }
-                return admit(core, in: state)
+                admit(core, in: state)
+                break
             }
             enqueue(Waiter(core: core, waiting: waiting), in: state)
         case .takeSlot:
             state.withLock { $0.queue?.readmit() }
-            return admit(core, in: state)
+            admit(core, in: state)
         case .dequeue:
             guard let removed = state.withLock({ $0.queue?.remove(id: core.id) }) else { break }
             // Another thread may have resumed and queued the task between its suspension and this removal.

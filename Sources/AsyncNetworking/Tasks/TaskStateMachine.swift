@@ -4,7 +4,7 @@
 ///
 /// | | resume | admit | suspend | cancel | finish |
 /// |---|---|---|---|---|---|
-/// | suspended | → waiting, requests a slot, or takes one if it has had one before | returns the slot | – | → cancelling | → finished |
+/// | suspended | → waiting, requests a slot, or takes one if an exchange has begun | returns the slot | – | → cancelling | → finished |
 /// | waiting | – | → running | → suspended, leaves the queue | → cancelling, leaves the queue | → finished, leaves the queue |
 /// | running | – | returns the slot | → suspended, releases its slot | → cancelling | → finished, releases its slot |
 /// | cancelling | – | returns the slot | – | – | → finished, releases its slot |
@@ -18,8 +18,8 @@ package struct TaskStateMachine: Hashable, Sendable {
     /// Whether the task was ever resumed.
     package private(set) var wasResumed = false
     private var holdsSlot = false
-    /// Whether the task has had a slot.
-    private var hasBegun = false
+    /// Whether an exchange has begun, which may have a connection.
+    private var hasExchange = false
 
     /// Creates the state of a suspended task.
     package init() {}
@@ -43,7 +43,7 @@ package struct TaskStateMachine: Hashable, Sendable {
         guard state == .suspended else { return nil }
         state = .waiting
         wasResumed = true
-        return hasBegun ? .takeSlot : .enqueue
+        return hasExchange ? .takeSlot : .enqueue
     }
 
     /// Gives the task a slot; returns `false` if the task is no longer waiting.
@@ -51,9 +51,11 @@ package struct TaskStateMachine: Hashable, Sendable {
         guard state == .waiting else { return false }
         state = .running
         holdsSlot = true
-        hasBegun = true
         return true
     }
+
+    /// Notes that an exchange of the task begins.
+    package mutating func beginExchange() { hasExchange = true }
 
     /// Suspends the task; returns `nil` if the state does not change.
     package mutating func suspend() -> Action? {

@@ -193,15 +193,18 @@ import Testing
     @Test func `the response's own exchange has the progress although another was answered and ended later`() {
         var tracker = ProgressTracker()
         tracker.beginExchange(1, at: .zero)
-        tracker.beginExchange(2, at: .zero)
         let progress = [4, 9].map { TransferProgress(completedBytes: $0, totalBytes: 9) }
+        #expect(tracker.send(progress[1], by: 1, at: .zero)?.completedBytes == 9)
+        tracker.beginExchange(2, at: .zero)
+        #expect(tracker.send(progress[0], by: 2, at: .zero)?.completedBytes == 4)
         tracker.noteHead(of: 1)
         #expect(tracker.receive(progress[1], by: 1, at: .zero) == nil)
         #expect(tracker.endExchange(1, at: .zero) == nil)
         tracker.noteHead(of: 2)
         #expect(tracker.receive(progress[0], by: 2, at: .zero) == nil)
         #expect(tracker.endExchange(2, at: .zero) == nil)
-        #expect(tracker.accept(1, at: .zero)?.completedBytes == 9)
+        #expect(tracker.select(1, at: .zero)?.completedBytes == 9)
+        #expect(tracker.accept(at: .zero)?.completedBytes == 9)
         #expect(tracker.complete(9) == nil)
     }
 }

@@ -448,6 +448,7 @@ extension SessionTask {
         let (manager, _) = manager(on: gate, limit: 1)
         let tasks = try tasks(["a", "b", "c"], of: manager)
         SessionTaskGroup(tasks).resume()
+        _ = await tasks[0].events.first { if case .exchange(_, .started) = $0 { true } else { false } }
         tasks[0].suspend()
         #expect(tasks.map(\.status.state) == [.suspended, .running, .waiting])
         tasks[0].resume()
@@ -461,6 +462,22 @@ extension SessionTask {
         gate.open()
         try await SessionTaskGroup(tasks).waitForAll()
         #expect(try await tasks[0].value.statusCode == 200)
+    }
+
+    @Test func `a group that is suspended and resumed keeps the limit`() async throws {
+        let gate = try ScriptGate()
+        let (manager, _) = manager(on: gate, limit: 4)
+        let tasks = try tasks((0..<100).map { "\($0)" }, of: manager)
+        let group = SessionTaskGroup(tasks)
+        for _ in 0..<3 {
+            group.resume()
+            #expect(tasks.count { $0.status.state == .running } == 4)
+            group.suspend()
+            #expect(tasks.allSatisfy { $0.status.state == .suspended })
+        }
+        group.resume()
+        gate.open()
+        try await group.waitForAll()
     }
 
     /// The task that runs in place of the suspended one waits for its connection.

@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct TaskStateMachineTests {
     private enum Input: CaseIterable {
-        case resume, admit, suspend, cancel, finish
+        case resume, admit, suspend, cancel, finish, exchange
     }
 
     /// The effect of an input: the next state, and the action for the scheduler; `admit` itself has none.
@@ -30,6 +30,7 @@ import Testing
         case .cancel: let action = machine.cancel(); return .step(machine.state, action)
         case .finish: let action = machine.finish(); return .step(machine.state, action)
         case .admit: let taken = machine.admit(); return .slot(machine.state, taken: taken)
+        case .exchange: machine.beginExchange(); return .step(machine.state, nil)
         }
     }
 
@@ -59,9 +60,17 @@ import Testing
                 .step(.cancelling, .nothing), .step(.finished, .releaseSlot),
             ]
         ),
-        // Suspended after it ran: its slot is free, and it takes another one when it goes on.
+        // Suspended after it ran: its slot is free.
         (
             [.resume, .admit, .suspend],
+            [
+                .step(.waiting, .enqueue), .slot(.suspended, taken: false), .step(.suspended, nil),
+                .step(.cancelling, .nothing), .step(.finished, .nothing),
+            ]
+        ),
+        // Suspended after an exchange has begun: it takes another slot when it goes on.
+        (
+            [.resume, .admit, .exchange, .suspend],
             [
                 .step(.waiting, .takeSlot), .slot(.suspended, taken: false), .step(.suspended, nil),
                 .step(.cancelling, .nothing), .step(.finished, .nothing),
