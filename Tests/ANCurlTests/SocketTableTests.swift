@@ -10,6 +10,7 @@ import Testing
         var table = SocketTable()
         table.didOpen(5)
         #expect(table.want(5, for: .writable) == .add(.writable))
+        table.didConnect(5)
         #expect(table.want(5, for: .writable) == .none)
         #expect(table.want(5, for: .readable) == .modify(.readable))
         #expect(table.isWanted(5) == true)
@@ -22,6 +23,7 @@ import Testing
     @Test func `a parked socket that becomes ready is watched for its end, which takes it out of the set`() {
         var table = SocketTable()
         table.didOpen(5)
+        table.didConnect(5)
         #expect(table.want(5, for: .readable) == .add(.readable))
         #expect(table.release(5) == .none)
         #expect(table.isWanted(5) == false)
@@ -36,7 +38,7 @@ import Testing
 
     @Test func `closing takes a socket out of the set, and its number begins anew`() {
         var table = SocketTable()
-        table.didOpen(5)
+        table.didOpen(5, isConnecting: false)
         #expect(table.want(5, for: .readable) == .add(.readable))
         #expect(table.release(5) == .none)
         #expect(table.willClose(5) == .remove)
@@ -52,6 +54,22 @@ import Testing
         #expect(table.release(7) == .remove)
         #expect(table.release(7) == .none)
         #expect(table.want(7, for: .readable) == .add(.readable))
+    }
+
+    @Test func `a connection that is given up while it is made may be closed without notice`() {
+        var table = SocketTable()
+        table.didOpen(5)
+        #expect(table.want(5, for: .writable) == .add(.writable))
+        #expect(table.release(5) == .remove)
+        // Another socket has its number, whose closing is not reported either.
+        for _ in 0..<2 {
+            #expect(table.want(5, for: .readable) == .add(.readable))
+            #expect(table.release(5) == .remove)
+        }
+        // Or it is made after all.
+        #expect(table.want(5, for: .writable) == .add(.writable))
+        table.didConnect(5)
+        #expect(table.release(5) == .none)
     }
 
     @Test func `a connection is being made until it can be used, or is closed`() {
@@ -96,11 +114,12 @@ import Testing
         var wanted: [Int32: Readiness] = [:]
         for _ in 0..<5000 {
             let socket = Int32.random(in: 0..<6, using: &random)
-            switch Int.random(in: 0..<5, using: &random) {
+            switch Int.random(in: 0..<6, using: &random) {
             case 0 where open[socket] == nil:
                 // Half of the sockets are connections; the others are libcurl's own, closed without notice.
                 open[socket] = Bool.random(using: &random)
                 if open[socket] == true { table.didOpen(socket) }
+            case 5 where open[socket] == true: table.didConnect(socket)
             case 1 where open[socket] == true:
                 apply(table.willClose(socket), to: &set, socket)
                 #expect(set[socket] == nil)
@@ -114,7 +133,7 @@ import Testing
             case 3 where wanted[socket] != nil:
                 apply(table.release(socket), to: &set, socket)
                 wanted[socket] = nil
-                if open[socket] == false {
+                if open[socket] == false || table.isConnecting(socket) {
                     #expect(set[socket] == nil)
                     open[socket] = nil
                 }

@@ -186,7 +186,13 @@ final class LoopState {
         switch operation {
         case .none: break
         case .add(let readiness): try? loop.epoll.add(socket, for: readiness)
-        case .modify(let readiness): try? loop.epoll.modify(socket, for: readiness)
+        case .modify(let readiness):
+            do throws(SystemError) {
+                try loop.epoll.modify(socket, for: readiness)
+            } catch {
+                // A socket that was closed without notice has left the set, and another one has its number.
+                try? loop.epoll.add(socket, for: readiness)
+            }
         case .remove: loop.epoll.remove(socket)
         }
     }

@@ -6,7 +6,8 @@ package import ANSystem
 ///
 /// libcurl stops watching a connection's socket after each exchange and watches it again for the next. Meanwhile the
 /// socket remains in the set, which saves two system calls for each request. If it becomes ready in that state, only the end
-/// of its connection is still watched for. Only sockets whose closing is reported can remain in the set.
+/// of its connection is still watched for. Only sockets whose closing is reported can remain in the set: before 8.2, libcurl
+/// reports that of a connection which was made, but not of one that is given up before.
 package struct SocketTable {
     private var entries: [Entry] = []
 
@@ -75,8 +76,8 @@ package struct SocketTable {
     package mutating func release(_ socket: Int32) -> Operation {
         withEntry(socket) { entry in
             entry.isWanted = false
-            if entry.isConnection { return .none }
-            defer { entry = Entry() }
+            if entry.isConnection, !entry.isConnecting { return .none }
+            defer { if entry.isConnection { entry.registered = nil } else { entry = Entry() } }
             return entry.registered == nil ? .none : .remove
         }
     }

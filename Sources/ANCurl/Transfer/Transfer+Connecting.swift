@@ -133,7 +133,6 @@ extension Transfer {
     /// CURLOPT_PREREQFUNCTION(3).
     func didConnect(remote: SocketAddress, local: SocketAddress) -> Int32 {
         stopExpectingSendFailure()
-        state.connection.sockets.forEach(loop.didConnect)
         let isSentAgain = !state.receiving.isHeld && state.repeating.attempts > 0
         // Whether this connection can be used or not: if not, the request would be sent again on another one.
         if isSentAgain, !mayRepeat() { return CURL_PREREQFUNC_ABORT }
@@ -142,6 +141,8 @@ extension Transfer {
         guard isAllowed(address), meetConnection(remote: remote, local: local) else {
             return CURL_PREREQFUNC_ABORT
         }
+        // Others that were opened may be closed, and have the numbers of other transfers' sockets.
+        if let socket = usedSocket ?? state.connection.sockets.last { loop.didConnect(socket) }
         if state.receiving.isHeld {
             guard beginNextLeg() else { return CURL_PREREQFUNC_ABORT }
         } else if isSentAgain {
