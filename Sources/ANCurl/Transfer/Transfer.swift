@@ -158,7 +158,15 @@ final class Transfer: PriorityQueueElement {
 
     /// Whether the connection can carry other exchanges at the same time.
     var isMultiplexed: Bool {
-        state.parser.framing.isMultiplexed && loop.context.http2 == .multiplexed && !exchange.needsOwnConnection
+        guard loop.context.http2 == .multiplexed, !exchange.needsOwnConnection else { return false }
+        return state.parser.framing.isMultiplexed || hasNegotiatedMultiplexing
+    }
+
+    /// Whether the connection is known to speak HTTP/2 or HTTP/3 before a response says so.
+    private var hasNegotiatedMultiplexing: Bool {
+        guard state.clock.connected != nil else { return false }
+        let isNegotiated = exchange.isSecure && CurlLibrary.usesOpenSSL
+        return state.connection.isHTTP3 || state.connection.isHTTP2 && isNegotiated
     }
 
     /// The time limit that expires first; `nil` if there is none.
