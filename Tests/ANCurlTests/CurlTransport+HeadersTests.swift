@@ -189,6 +189,19 @@ import Testing
         return [path, interface, host, address]
     }()
 
+    @Test(arguments: [(0, 80), (-1, 80), (65_536, 80), (80, 0), (80, .max), (.min, 80)])
+    func `a port of a host override that is none is refused`(port: Int, addressPort: Int) async throws {
+        try await StubServer.with { server in
+            var connection = ConnectionOptions()
+            connection.hostOverrides = [
+                .init(host: "a", port: port, address: "127.0.0.1", addressPort: addressPort)
+            ]
+            let failure = try await CurlTransport().failure(
+                server.request(options: .with { $0.connection = connection }))
+            guard case .invalidRequest = failure.reason else { throw failure }
+        }
+    }
+
     @Test(arguments: optionsWithNUL)
     func `an option with a NUL, at which libcurl would cut it, is refused`(connection: ConnectionOptions) async throws {
         try await StubServer.with { server in

@@ -90,6 +90,9 @@ package struct HeaderList: ~Copyable {
             guard !text.hasControlCharacters else {
                 throw TransportError(.invalidRequest(.option("A host override contains a control character.")))
             }
+            guard [override.port, override.addressPort].allSatisfy({ (1...65_535).contains($0) }) else {
+                throw TransportError(.invalidRequest(.option("A port of a host override is not within 1 and 65535.")))
+            }
             append(text)
         }
         link()

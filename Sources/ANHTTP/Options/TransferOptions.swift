@@ -245,7 +245,8 @@ public struct ConnectionOptions: Hashable, Sendable {
         ///
         /// - Parameters:
         ///   - host: The host of the URL, without brackets around an IPv6 address; an empty string stands for any host.
-        ///   - port: The port of the URL, also if it is the default port of the scheme.
+        ///   - port: The port of the URL, also if it is the default port of the scheme. Numbers out of 1 to 65,535, of this
+        ///     port or of the other one, fail the request with ``TransportError/Reason/invalidRequest(_:)``.
         ///   - address: The address or host name to connect to, without brackets around an IPv6 address; an empty
         ///     string stands for the host of the URL.
         ///   - addressPort: The port to connect to; `nil`, the default, for `port`.
