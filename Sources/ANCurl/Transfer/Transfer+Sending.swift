@@ -293,7 +293,11 @@ extension CurlEngine {
             if transfer.state.receiving.resume() { resume(transfer) }
         }
         while let transfer = state.sending.next(at: state.now) {
-            if transfer.state.sending.resume() { resume(transfer) }
+            guard transfer.state.sending.resume() else { continue }
+            resume(transfer)
+            // Only now, libcurl asks for its bytes. Of several that went on, the one that it serves first would take what is
+            // there for all: from 8.15 on, always the oldest.
+            multi?.handleTimeout()
         }
     }
 
