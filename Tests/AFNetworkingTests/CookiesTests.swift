@@ -53,6 +53,41 @@ import Testing
         #expect(mirror.changes(of: other, to: [Self.a, side == .storage ? inJar : Self.b]).isEmpty)
     }
 
+    @Test(arguments: [CookieMirror.Side.storage, .jar])
+    func `a cookie that has expired by itself was not removed`(side: CookieMirror.Side) {
+        let (end, other) = (Date.now.addingTimeInterval(60), side == .storage ? CookieMirror.Side.jar : .storage)
+        let brief = Cookie(name: "a", value: "1", domain: "h.example", expires: end)
+        var mirror = CookieMirror()
+        mirror.note(mirror.changes(of: side, to: [brief, Self.b]), storage: [brief, Self.b], jar: [brief, Self.b])
+        for cookies in [[brief, Self.b], [Self.b]] {
+            #expect(mirror.changes(of: side, to: cookies, at: end).isEmpty)
+        }
+        let renewed = Self.value(Self.a, "2")
+        #expect(mirror.changes(of: other, to: [renewed, Self.b], at: end).updated == [renewed])
+        // One that is missing before was.
+        #expect(mirror.changes(of: side, to: [Self.b], at: end.addingTimeInterval(-1)).removed == [brief])
+    }
+
+    @Test func `a removal does not apply to a cookie that the storage has received since`() throws {
+        let storage = try makeStorage()
+        func set(_ value: String) throws {
+            try storage.setCookie(
+                #require(HTTPCookie(properties: [.name: "a", .value: value, .path: "/", .domain: "h.example"])))
+        }
+        try set("1")
+        var mirror = CookieMirror()
+        mirror.note(mirror.changes(of: .storage, to: [Self.a]), storage: [Self.a], jar: [Self.a])
+        try set("2")
+        let removal = mirror.changes(of: .jar, to: [])
+        #expect(removal.removed == [Self.a])
+        storage.apply(removal, since: mirror)
+        let newer = Self.value(Self.a, "2")
+        #expect(storage.cookies?.map(\.value) == ["2"])
+        mirror.note(removal, storage: [newer], jar: [])
+        #expect(mirror.changes(of: .storage, to: [newer]).updated == [newer])
+        #expect(mirror.changes(of: .jar, to: []).isEmpty)
+    }
+
     @Test func `a cookie that changes while others are carried over is still a change`() {
         var mirror = CookieMirror()
         let changes = mirror.changes(of: .storage, to: [Self.a])
@@ -96,9 +131,11 @@ import Testing
         var mirror = CookieMirror()
         mirror.note(mirror.changes(of: .storage, to: [inJar]), storage: [inJar], jar: [inJar])
         inJar.value = "2"
-        storage.apply(mirror.changes(of: .jar, to: [inJar]))
+        let update = mirror.changes(of: .jar, to: [inJar])
+        storage.apply(update, since: mirror)
+        mirror.note(update, storage: [inJar], jar: [inJar])
         #expect(contents() == before.map { $0.replacing("=1", with: "=2") })
-        storage.apply(mirror.changes(of: .jar, to: []))
+        storage.apply(mirror.changes(of: .jar, to: []), since: mirror)
         #expect(contents() == [])
     }
 

@@ -30,12 +30,18 @@ package struct CookieMirror: Sendable {
         package var isEmpty: Bool { updated.isEmpty && removed.isEmpty }
     }
 
-    /// Returns the changes in a store with the given cookies; those that have expired do not count.
-    package func changes(of side: Side, to cookies: [Cookie]) -> Changes {
-        let (before, now) = (last[side] ?? [:], Self.valid(cookies))
+    /// Returns the changes in a store with the given cookies; those that have expired do not count. One whose last known
+    /// value has expired was not removed: a user of the other store may have renewed it.
+    package func changes(of side: Side, to cookies: [Cookie], at date: Date = .now) -> Changes {
+        let (before, now) = (last[side] ?? [:], Self.valid(cookies, date))
         return Changes(
             updated: now.filter { before[$0.key] != $0.value }.map(\.value),
-            removed: before.filter { now[$0.key] == nil }.map(\.value))
+            removed: before.filter { now[$0.key] == nil && !$0.value.isExpired(at: date) }.map(\.value))
+    }
+
+    /// Whether a cookie of the storage is as it was when it was noted last, and not set by another user since.
+    fileprivate func isNoted(_ stored: Cookie) -> Bool {
+        last[.storage]?[Key(stored)].map { $0.value == stored.value && $0.expires == stored.expires } ?? false
     }
 
     /// Notes that changes were carried over, given the cookies of both stores afterwards. Cookies that are not part of
@@ -51,8 +57,8 @@ package struct CookieMirror: Sendable {
     }
 
     /// The cookies that both stores can contain, by what identifies them.
-    private static func valid(_ cookies: [Cookie]) -> [Key: Cookie] {
-        let valid = cookies.filter { !$0.isExpired() && $0.netscapeLine != nil }
+    private static func valid(_ cookies: [Cookie], _ date: Date = .now) -> [Key: Cookie] {
+        let valid = cookies.filter { !$0.isExpired(at: date) && $0.netscapeLine != nil }
         return Dictionary(valid.map { (Key($0), $0) }) { _, last in last }
     }
 
@@ -142,7 +148,7 @@ final class CookieSynchronizer: Interceptor {
                 guard state.version == version else { return false }
                 let changes = state.mirror.changes(of: .jar, to: cookies)
                 guard !changes.isEmpty else { return true }
-                storage.apply(changes)
+                storage.apply(changes, since: state.mirror)
                 state.note(changes, storage: stored, jar: cookies)
                 return true
             }
@@ -152,11 +158,14 @@ final class CookieSynchronizer: Interceptor {
 
 extension HTTPCookieStorage {
     /// Carries the changes of the other store over to the cookies that this one has under the same identity: it
-    /// distinguishes paths, and spellings of domains, that the other one does not.
-    package func apply(_ changes: CookieMirror.Changes) {
+    /// distinguishes paths, and spellings of domains, that the other one does not. A removal does not apply to a cookie
+    /// that was set since the mirror noted it.
+    package func apply(_ changes: CookieMirror.Changes, since mirror: CookieMirror) {
         let stored = Dictionary(grouping: cookies ?? []) { CookieMirror.Key(Cookie($0)) }
         for cookie in changes.removed {
-            for own in stored[CookieMirror.Key(cookie)] ?? [] { deleteCookie(own) }
+            let own = stored[CookieMirror.Key(cookie)] ?? []
+            guard let last = own.last, mirror.isNoted(Cookie(last)) else { continue }
+            for own in own { deleteCookie(own) }
         }
         for cookie in changes.updated {
             let known = stored[CookieMirror.Key(cookie)] ?? []
