@@ -156,6 +156,41 @@ import Testing
         }
     }
 
+    @Test func `an invalidation does not take the resume data of downloads that were just cancelled`() async throws {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            server.route(
+                "/file",
+                Script([
+                    .send(Data("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\nETag: \"1\"\r\n\r\n".utf8)),
+                    .send(StubServer.generatedBytes(40_000)), .wait(gate),
+                ]))
+            let manager = AFHTTPSessionManager(for: server) { $0.httpMaximumConnectionsPerHost = 20 }
+            let written = AsyncStream<Int>.makeStream()
+            manager.setDownloadTaskDidWriteDataBlock { _, task, _, _, _ in
+                written.continuation.yield(task.taskIdentifier)
+            }
+            let tasks = (0..<20).map { _ in
+                manager.downloadTask(
+                    with: URLRequest(url: server.url("/file")), progress: nil, destination: nil, completionHandler: nil)
+            }
+            for task in tasks { task.resume() }
+            var (begun, iterator) = (Set<Int>(), written.stream.makeAsyncIterator())
+            while begun.count < tasks.count { try begun.insert(#require(await iterator.next())) }
+            let left = AsyncStream<Data?>.makeStream()
+            for task in tasks {
+                task.cancel { left.continuation.yield($0) }
+                #expect(task.coreTask?.status.state != .running)
+                // As by an invalidation that overtakes the end of the download.
+                task.coreTask?.cancel()
+            }
+            manager.invalidateSessionCancelingTasks(true)
+            var ends = left.stream.makeAsyncIterator()
+            for _ in tasks { #expect(await ends.next()?.map(\.isEmpty) == false) }
+            gate.open()
+        }
+    }
+
     @Test func `a download whose continuation the server rejects can be resumed once more`() async throws {
         try await StubServer.with { server in
             let isBusy = Lock(true)

@@ -64,10 +64,14 @@ final class TaskDriver: Sendable {
         var cancelled: TaskCore?
         // A task that never began leaves the data that it was to continue with.
         let isUnused = !wasStarted
-        enter(.canceling, from: .suspended, .running) { cancelled = $0 }
+        // At once: an invalidation may cancel the transfer, too, which removes what has arrived.
+        enter(.canceling, from: .suspended, .running) { core in
+            core.cancelKeepingPartialFile()
+            cancelled = core
+        }
         // Ends with the transfer.
         Task { [cancelled] in
-            let left = isUnused && cancelled == nil ? source.resumeData : await cancelled?.cancelProducingResumeData()
+            let left = isUnused && cancelled == nil ? source.resumeData : await cancelled?.finalResumeData()
             let archived = left?.archived
             sessionQueue.async { completionHandler.value(archived) }
         }

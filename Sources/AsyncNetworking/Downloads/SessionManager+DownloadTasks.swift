@@ -253,11 +253,15 @@ extension SessionTask where Value == DownloadedFile {
 }
 
 extension TaskCore {
-    /// Cancels a download and returns the data to resume it with as soon as the transfer has ended, without waiting for
-    /// the closure that receives its result.
-    package func cancelProducingResumeData() async -> ResumeData? {
+    /// Cancels a download, but keeps its partial file.
+    package func cancelKeepingPartialFile() {
         isResumeDataWanted = true
         cancel()
+    }
+
+    /// Returns the data to resume a cancelled download with as soon as the transfer has ended, without waiting for the
+    /// closure that receives its result.
+    package func finalResumeData() async -> ResumeData? {
         await waitForEnd()
         return resumeData
     }
