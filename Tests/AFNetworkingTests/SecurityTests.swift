@@ -5,6 +5,7 @@ import ANSystem
 import AsyncNetworking
 import AsyncNetworkingTesting
 import Dispatch
+import TestSupport
 import Testing
 
 /// The truth table of server trust over TLS, and the answers to challenges.
@@ -190,6 +191,43 @@ import Testing
                 let result = await manager.fetch(server.url("/").absoluteString)
                 #expect((result.error == nil) == !(policy is Refusing))
             }
+        }
+    }
+
+    @Test func `blocks for challenges may be set and removed at the same time`() async throws {
+        let request = URLRequest(url: try #require(URL(string: "https://127.0.0.1:1/")))
+        for _ in 0..<rounds(20_000, few: 2_000) {
+            let manager = AFHTTPSessionManager(session: Self.idle)
+            manager.setSessionDidReceiveAuthenticationChallenge { _, _, _ in .performDefaultHandling }
+            await withTaskGroup { group in
+                group.addTask { manager.setSessionDidReceiveAuthenticationChallenge(nil) }
+                group.addTask { manager.setAuthenticationChallengeHandler { _, _, _, _ in nil } }
+            }
+            let task = manager.dataTask(with: request)
+            #expect(task.coreTask?.request?.options?.tls.identityChooser != nil)
+            task.cancel()
+        }
+    }
+
+    private static let idle = SessionManager()
+
+    @Test func `a policy that is set when the previous one is freed replaces its failure, too`() async throws {
+        final class Replacing: AFSecurityPolicy, @unchecked Sendable {
+            weak var manager: AFHTTPSessionManager?
+
+            deinit { manager?.securityPolicy = AFSecurityPolicy() }
+        }
+        try await StubServer.with { server in
+            server.route("/", .json("{}"))
+            let manager = AFHTTPSessionManager(for: server)
+            manager.securityPolicy = {
+                let policy = Replacing()
+                policy.manager = manager
+                return policy
+            }()
+            manager.securityPolicy = AFSecurityPolicy(pinningMode: .publicKey, withPinnedCertificates: [])
+            #expect(manager.securityPolicy.sslPinningMode == .none)
+            #expect(await manager.fetch("").error == nil)
         }
     }
 

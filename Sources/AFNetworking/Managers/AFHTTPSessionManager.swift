@@ -72,11 +72,7 @@ open class AFHTTPSessionManager: AFHTTPSessionVerbs, @unchecked Sendable {
     /// policy, an override is also read during the TLS handshake.
     open override var securityPolicy: AFSecurityPolicy {
         get { super.securityPolicy }
-        set {
-            super.securityPolicy = newValue
-            let failure = failure(of: newValue)
-            state.withLock { $0.policyFailure = failure }
-        }
+        set { setPolicy(newValue, failure: failure(of: newValue)) }
     }
 
     /// Sets the rules for trusting servers, unless it throws an error.

@@ -29,10 +29,17 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
     /// Whether a block was ever set.
     private let hasHooks = Atomic(false)
 
-    /// Sets a block, or removes it if `block` is `nil`.
-    func setHook<Block>(_ hook: WritableKeyPath<SessionHooks, Block?>, _ block: Block?) {
-        let hooks: WritableKeyPath<ManagerState, SessionHooks> = \.hooks
-        state.set(hooks.appending(path: hook), to: block)
+    /// Sets a block, or removes it if `block` is `nil`, together with what depends on it.
+    func setHook<Block>(
+        _ hook: WritableKeyPath<SessionHooks, Block?>, _ block: Block?,
+        _ update: (inout ManagerState) -> Void = { _ in }
+    ) {
+        // The previous block is released after the critical section.
+        var other = block
+        state.withLock { state in
+            swap(&state.hooks[keyPath: hook], &other)
+            update(&state)
+        }
         hasHooks.store(true, ordering: .releasing)
     }
 

@@ -19,6 +19,9 @@ struct SessionHooks: Sendable {
     var didResume: (@Sendable (URLSession, URLSessionDownloadTask, Int64, Int64) -> Void)?
     var sessionChallenge: AFURLSessionManager.SessionChallengeBlock?
     var taskChallenge: AFURLSessionManager.TaskChallengeBlock?
+
+    /// Whether a block is set for challenges.
+    var hasChallenge: Bool { sessionChallenge != nil || taskChallenge != nil }
 }
 
 // Blocks that are called on the manager's own serial queue, with the manager's session and the task as their first

@@ -58,8 +58,7 @@ extension AFURLSessionManager {
     /// when the task began.
     @preconcurrency
     public func setSessionDidReceiveAuthenticationChallenge(_ block: SessionChallengeBlock?) {
-        setHook(\.sessionChallenge, block)
-        installHandshakeHooks()
+        setChallengeHook(\.sessionChallenge, block)
     }
 
     /// Sets the block that answers servers and proxies that request a credential; `nil` removes it. Without a block
@@ -87,16 +86,20 @@ extension AFURLSessionManager {
     /// policy and sends no client certificate.
     @preconcurrency
     public func setAuthenticationChallengeHandler(_ handler: TaskChallengeBlock?) {
-        setHook(\.taskChallenge, handler)
-        installHandshakeHooks()
+        setChallengeHook(\.taskChallenge, handler)
     }
 
-    private func installHandshakeHooks() {
+    /// Sets a block for challenges together with the hooks that call it during handshakes, since blocks may be set and
+    /// removed at the same time. A connection for a manager that has been freed is refused.
+    private func setChallengeHook<Block>(_ hook: WritableKeyPath<SessionHooks, Block?>, _ block: Block?) {
         let hooks = HandshakeHooks(
-            evaluator: .init { [weak self] trust in self?.decision(on: trust) ?? .followPolicy },
-            chooser: .init { [weak self] host in self?.identity(for: host) ?? .none })
-        let isWanted = state.withLock { $0.hooks.sessionChallenge != nil || $0.hooks.taskChallenge != nil }
-        state.set(\.handshakeHooks, to: isWanted ? hooks : nil)
+            evaluator: .init { [weak self] trust in
+                self?.decision(on: trust) ?? .refuse(HandshakeRefusal.serverCertificate)
+            },
+            chooser: .init { [weak self] host in
+                self?.identity(for: host) ?? .refuse(HandshakeRefusal.clientCertificate)
+            })
+        setHook(hook, block) { $0.handshakeHooks = $0.hooks.hasChallenge ? hooks : nil }
     }
 
     private func decision(on trust: ServerTrust) -> SecurityPolicy.Decision {

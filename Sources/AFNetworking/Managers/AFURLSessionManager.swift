@@ -96,9 +96,17 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// it leaves the decision to the policy, an override is also read during the TLS handshake.
     open var securityPolicy: AFSecurityPolicy {
         get { state.withLock { $0.securityPolicy } }
-        set {
-            state.withLock { $0.hasOwnPolicy = true }
-            state.set(\.securityPolicy, to: newValue)
+        set { setPolicy(newValue, failure: nil) }
+    }
+
+    /// Sets the security policy together with the error of tasks that start with it; `nil` if it fits the base URL.
+    func setPolicy(_ policy: AFSecurityPolicy, failure: NSError?) {
+        // The previous policy is released after the critical section.
+        var other = policy
+        state.withLock { state in
+            swap(&state.securityPolicy, &other)
+            state.hasOwnPolicy = true
+            state.policyFailure = failure
         }
     }
 
