@@ -194,6 +194,49 @@ import Testing
         }
     }
 
+    @Test(arguments: [true, false], [true, false])
+    func `a block decides on hosts with a policy of their own in a shared session, and leaves it the rest`(
+        isOfSession: Bool, isLate: Bool
+    ) async throws {
+        let authority = try TestCertificateAuthority()
+        try await StubServer.with(.init(tls: .init(authority.issue()))) { server in
+            server.route("/", .json("{}"))
+            func code(_ disposition: URLSession.AuthChallengeDisposition, _ own: SecurityPolicy.Decision) async -> Int?
+            {
+                let manager = Lock<AFHTTPSessionManager?>(nil)
+                let set: @Sendable () -> Void = {
+                    let manager = manager.withLock { $0 }
+                    if isOfSession {
+                        manager?.setSessionDidReceiveAuthenticationChallenge { _, challenge, credential in
+                            credential?.pointee = challenge.protectionSpace.serverTrust.map(URLCredential.init(trust:))
+                            return disposition
+                        }
+                    } else {
+                        manager?.setAuthenticationChallengeHandler { _, _, challenge, answer in
+                            answer(disposition, challenge.protectionSpace.serverTrust.map(URLCredential.init(trust:)))
+                            return nil
+                        }
+                    }
+                }
+                let session = SessionManager {
+                    $0.tls.trustRoots = .pem(authority.pemData)
+                    $0.tls.hostPolicies = ["127.0.0.1": SecurityPolicy()]
+                    $0.tls.hostPolicies["127.0.0.1"]?.evaluator = { _ in own }
+                    if isLate { $0.interceptors = [Calling(set)] }
+                }
+                let made = AFHTTPSessionManager(session: session)
+                made.completionQueue = DispatchQueue(label: "completion")
+                manager.set(\.self, to: made)
+                if !isLate { set() }
+                return await made.fetch(server.url("/").absoluteString).error?.code
+            }
+            #expect(await code(.useCredential, .refuse("own")) == nil)
+            #expect(await code(.cancelAuthenticationChallenge, .accept) == -1202)
+            #expect(await code(.performDefaultHandling, .refuse("own")) == -1202)
+            #expect(await code(.performDefaultHandling, .accept) == nil)
+        }
+    }
+
     @Test func `blocks for challenges may be set and removed at the same time`() async throws {
         let request = URLRequest(url: try #require(URL(string: "https://127.0.0.1:1/")))
         for _ in 0..<rounds(20_000, few: 2_000) {

@@ -115,12 +115,13 @@ extension AFURLSessionManager {
         }
     }
 
-    /// Returns the decision of the policy's own evaluator, such as an override in a subclass; the rules apply without
-    /// one.
+    /// Returns the decision of the own evaluator of the host's policy, such as an override in a subclass; the rules apply
+    /// without one.
     private func policyDecision(on trust: ServerTrust) -> SecurityPolicy.Decision {
         // The evaluator of the policy does not retain it.
         let own = ownPolicy
-        let policy = own?.policy ?? coreSession.configuration.tls.policy
+        let tls = coreSession.configuration.tls
+        let policy = tls.hostPolicies.value(for: HostName(trust.host)) ?? own?.policy ?? tls.policy
         return withExtendedLifetime(own) { policy.evaluator?(trust) ?? .followPolicy }
     }
 
@@ -310,10 +311,7 @@ extension Request {
     fileprivate func with(_ hooks: HandshakeHooks?) -> Request {
         guard let hooks, options?.tls.identityChooser == nil else { return self }
         var copy = self
-        copy.changeOptions { options in
-            options.tls.policy.identifiedEvaluator = hooks.evaluator
-            options.tls.identityChooser = hooks.chooser
-        }
+        copy.changeOptions { $0.tls.ask(hooks) }
         return copy
     }
 }

@@ -163,7 +163,7 @@ struct ManagerState: Sendable {
         let configuration = core.configuration
         let options = configuration.transfer.with { options in
             options.tls.policy = policy
-            options.tls.identityChooser = handshakeHooks?.chooser
+            if let handshakeHooks { options.tls.ask(handshakeHooks) }
             if let timeout { options.timeouts.idle = timeout.limit }
         }
         var request = Request(url: URL(filePath: "/"), options: options)
@@ -202,4 +202,13 @@ struct HandshakeHooks: Sendable {
     let evaluator: SecurityPolicy.IdentifiedEvaluator
     /// Selects the client certificate for a server that requests one.
     let chooser: ClientIdentity.Chooser
+}
+
+extension TLSOptions {
+    /// Calls hooks during handshakes, also with hosts that have a policy of their own.
+    mutating func ask(_ hooks: HandshakeHooks) {
+        policy.identifiedEvaluator = hooks.evaluator
+        for host in hostPolicies.keys { hostPolicies[host]?.identifiedEvaluator = hooks.evaluator }
+        identityChooser = hooks.chooser
+    }
 }
