@@ -609,6 +609,58 @@ import Testing
         }
     }
 
+    @Test func `a task that has ended is not listed any more when its end is reported`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .json("{}"))
+            let manager = AFHTTPSessionManager(for: server)
+            let listed = AsyncStream<Int>.makeStream()
+            manager.setTaskDidCompleteBlock { [weak manager] session, _, _ in
+                listed.continuation.yield(manager?.tasks.count ?? -1)
+                session.getAllTasks { listed.continuation.yield($0.count) }
+            }
+            var iterator = listed.stream.makeAsyncIterator()
+            for _ in 0..<200 {
+                #expect(await manager.fetch("").error == nil)
+                for _ in 0..<2 { #expect(await iterator.next() == 0) }
+            }
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `a session object that was replaced by a reset has its own tasks only, and ends no others`(
+        cancels: Bool
+    ) async throws {
+        try await StubServer.with { server in
+            let gates = [try ScriptGate(), try ScriptGate()]
+            for (number, gate) in gates.enumerated() {
+                server.route(
+                    "/\(number)",
+                    Script([
+                        .wait(gate), .reply(Reply(headers: ["Content-Type": "application/json"], body: .string("{}"))),
+                    ]))
+            }
+            let manager = AFHTTPSessionManager(for: server)
+            let session = manager.session
+            async let old = manager.fetch("0")
+            try await server.requests(count: 1)
+            manager.invalidateSessionCancelingTasks(false, resetSession: true)
+            async let new = manager.fetch("1")
+            try await server.requests(count: 2)
+            func paths(_ session: URLSession) async -> [String?] {
+                await withCheckedContinuation { done in
+                    session.getAllTasks { done.resume(returning: $0.map { $0.originalRequest?.url?.path }) }
+                }
+            }
+            #expect(await paths(session) == ["/0"])
+            #expect(await paths(manager.session) == ["/1"])
+            if cancels { session.invalidateAndCancel() } else { session.finishTasksAndInvalidate() }
+            for gate in gates { gate.open() }
+            #expect(await old.error?.code == (cancels ? -999 : nil))
+            #expect(await new.error == nil)
+            #expect(await manager.fetch("1").error == nil)
+        }
+    }
+
     @Test func `response fields whose names differ only in case are joined under the first name`() async throws {
         try await StubServer.with { server in
             let head = "HTTP/1.1 200 OK\r\nX-tag: a\r\nx-Tag: b\r\nX-TAG: c\r\nContent-Length: 0\r\n\r\n"

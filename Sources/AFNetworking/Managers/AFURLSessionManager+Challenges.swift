@@ -147,7 +147,7 @@ extension AFURLSessionManager {
     private func ask(_ subject: HandshakeSubject, _ space: URLProtectionSpace) -> HandshakeAnswer {
         let isOfSession = state.withLock { $0.hooks.sessionChallenge != nil }
         let name = HostName(space.host)
-        let drivers = state.withLock { $0.tasks }.compactMap { ($0 as? any DrivenTask)?.driver }
+        let drivers = allTasks().compactMap { ($0 as? any DrivenTask)?.driver }
             .filter { $0.wasStarted && $0.currentURL.map { HostName($0) } == name }
         // A task that has a response connects again only if its transfer is repeated.
         guard let driver = drivers.first(where: \.isAwaitingResponse) ?? drivers.first, let task = driver.task

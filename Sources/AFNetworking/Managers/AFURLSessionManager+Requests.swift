@@ -82,13 +82,22 @@ extension AFURLSessionManager {
     public func invalidateSessionCancelingTasks(_ cancelPendingTasks: Bool, resetSession: Bool = false) {
         // Create the session if it has not been used yet: it is an argument of the notification about its end.
         _ = session
+        invalidate(generation: nil, cancellingTasks: cancelPendingTasks, resetting: resetSession)
+    }
+
+    /// Invalidates the session. If it is not of the given generation, that one was invalidated by a reset, and only the
+    /// tasks that it still has may be cancelled.
+    func invalidate(generation: Int?, cancellingTasks isCancelling: Bool, resetting: Bool) {
         // The core accepts no tasks after this: suspended tasks must be registered with it first.
-        if !cancelPendingTasks { for task in tasks { _ = task.coreTask } }
-        let (tasks, core) = state.withLock { ($0.tasks, $0.invalidate(resetting: resetSession)) }
-        if cancelPendingTasks { for task in tasks { task.cancel() } }
+        if !isCancelling { for task in allTasks(of: generation) { _ = task.coreTask } }
+        let (tasks, core) = state.withLock { state in
+            let isOld = generation.map { $0 != state.generation } ?? false
+            return (state.tasks(of: generation), isOld ? nil : state.invalidate(resetting: resetting))
+        }
+        if isCancelling { for task in tasks { task.cancel() } }
         if let core {
             // Ends when the core session is invalidated; no caller waits for it.
-            Task { await core.invalidate(cancellingTasks: cancelPendingTasks) }
+            Task { await core.invalidate(cancellingTasks: isCancelling) }
         }
         for session in state.withLock({ $0.takeEndedSessions() }) { tellEnd(of: session) }
     }

@@ -84,8 +84,9 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// Foundation performs all others itself: tasks with a completion handler, those of its `async` methods, WebSocket
     /// tasks, and tasks created after the manager was freed. For them it uses an ephemeral configuration instead of the
     /// manager's, without its timeouts, proxy, cookies and cache, and neither the security policy nor the header fields
-    /// apply. Its `finishTasksAndInvalidate()` and `invalidateAndCancel()` invalidate the manager's session, and its
-    /// `reset(completionHandler:)` empties the cache of ``coreSession``, unless that is shared.
+    /// apply. Its `finishTasksAndInvalidate()` and `invalidateAndCancel()` invalidate the manager's session; an object
+    /// that was replaced by a reset only lists and cancels the tasks that it still has. Its `reset(completionHandler:)`
+    /// empties the cache of ``coreSession``, unless that is shared.
     open var session: URLSession { state.withLock { $0.session(of: self) } }
 
     /// The rules for trusting servers, read when a task starts. Default: a valid certificate chain for the host name,
@@ -180,16 +181,20 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
 
     /// The data tasks that have not ended, oldest first, including suspended ones.
     open var dataTasks: [URLSessionDataTask] {
-        allTasks.filter { !($0 is URLSessionUploadTask) }.compactMap { $0 as? URLSessionDataTask }
+        allTasks().filter { !($0 is URLSessionUploadTask) }.compactMap { $0 as? URLSessionDataTask }
     }
 
     /// The upload tasks that have not ended, oldest first, including suspended ones.
-    open var uploadTasks: [URLSessionUploadTask] { allTasks.compactMap { $0 as? URLSessionUploadTask } }
+    open var uploadTasks: [URLSessionUploadTask] { allTasks().compactMap { $0 as? URLSessionUploadTask } }
 
     /// The download tasks that have not ended, oldest first, including suspended ones.
-    open var downloadTasks: [URLSessionDownloadTask] { allTasks.compactMap { $0 as? URLSessionDownloadTask } }
+    open var downloadTasks: [URLSessionDownloadTask] { allTasks().compactMap { $0 as? URLSessionDownloadTask } }
 
-    private var allTasks: [URLSessionTask] { state.withLock { $0.tasks } }
+    /// Returns the tasks that have not ended, oldest first: those of a session of the given generation, or all. The
+    /// manager retains a task until its end has been reported.
+    func allTasks(of generation: Int? = nil) -> [URLSessionTask] {
+        state.withLock { $0.tasks(of: generation) }.filter { $0.state != .completed }
+    }
 
     /// Creates a suspended task that collects the response in memory; a body of more than 128 MiB after decompression
     /// fails with -1103, unless a shared session sets another limit. Call `resume()` to start it.

@@ -14,10 +14,13 @@ import AsyncNetworking
 final class ManagerSession: URLSession, @unchecked Sendable {
     private let manager: Lock<Weak<AFURLSessionManager>>
     private let ownConfiguration: URLSessionConfiguration
+    /// The number of sessions of the manager before this one, which a reset may have replaced.
+    private let generation: Int
 
-    init(configuration: URLSessionConfiguration, manager: AFURLSessionManager) {
+    init(configuration: URLSessionConfiguration, manager: AFURLSessionManager, generation: Int) {
         self.manager = Lock(Weak(object: manager))
         ownConfiguration = configuration
+        self.generation = generation
         super.init(configuration: .ephemeral)
     }
 
@@ -67,11 +70,11 @@ final class ManagerSession: URLSession, @unchecked Sendable {
     }
 
     override func finishTasksAndInvalidate() {
-        owner?.invalidateSessionCancelingTasks(false, resetSession: false)
+        owner?.invalidate(generation: generation, cancellingTasks: false, resetting: false)
     }
 
     override func invalidateAndCancel() {
-        owner?.invalidateSessionCancelingTasks(true, resetSession: false)
+        owner?.invalidate(generation: generation, cancellingTasks: true, resetting: false)
     }
 
     override func reset(completionHandler: @Sendable @escaping () -> Void) {
@@ -86,11 +89,18 @@ final class ManagerSession: URLSession, @unchecked Sendable {
             ) -> Void
     ) {
         guard let owner else { return completionHandler([], [], []) }
-        owner.sessionQueue.async { completionHandler(owner.dataTasks, owner.uploadTasks, owner.downloadTasks) }
+        owner.sessionQueue.async { [self] in
+            completionHandler(own(owner.dataTasks), own(owner.uploadTasks), own(owner.downloadTasks))
+        }
     }
 
     override func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
         guard let owner else { return completionHandler([]) }
-        owner.sessionQueue.async { completionHandler(owner.tasks) }
+        owner.sessionQueue.async { [self] in completionHandler(own(owner.tasks)) }
+    }
+
+    /// Returns the tasks that belong to this session and not to one before or after a reset.
+    private func own<Made: URLSessionTask>(_ tasks: [Made]) -> [Made] {
+        tasks.filter { ($0 as? any DrivenTask)?.driver.generation ?? generation == generation }
     }
 }

@@ -93,9 +93,10 @@ struct ManagerState: Sendable {
         return (takeEndedSessions(), errors)
     }
 
-    /// The tasks that have not ended, oldest first.
-    var tasks: [URLSessionTask] {
-        unfinished.sorted { $0.key < $1.key }.map(\.value.task)
+    /// Returns the tasks that are retained, oldest first: those of a session of the given generation, or all.
+    func tasks(of generation: Int?) -> [URLSessionTask] {
+        unfinished.filter { generation == nil || $0.value.generation == generation }.sorted { $0.key < $1.key }
+            .map(\.value.task)
     }
 
     // MARK: Sessions
@@ -104,7 +105,7 @@ struct ManagerState: Sendable {
     mutating func session(of manager: AFURLSessionManager, generation: Int? = nil) -> ManagerSession {
         if let old = ending.first(where: { $0.generation == generation }), let session = old.session { return session }
         if let session { return session }
-        let made = ManagerSession(configuration: configuration, manager: manager)
+        let made = ManagerSession(configuration: configuration, manager: manager, generation: self.generation)
         session = made
         return made
     }
