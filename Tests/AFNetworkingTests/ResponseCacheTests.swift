@@ -5,6 +5,8 @@ import AsyncNetworking
 import AsyncNetworkingTesting
 import Dispatch
 import FoundationNetworking
+import HTTPTypes
+import TestSupport
 import Testing
 
 @Suite struct ResponseCacheTests {
@@ -170,6 +172,118 @@ import Testing
             for _ in 0..<2 { #expect(await number(manager) == 1) }
             let sent = try await server.requests(count: 2)
             #expect(sent.count == 2)
+        }
+    }
+
+    // MARK: Validation in the background
+
+    /// Holds validations in the background until the gate is open.
+    private struct Gated: Interceptor {
+        let gate: ScriptGate
+
+        func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+            if request.headers.contains(.ifNoneMatch) { try await gate.wait() }
+            return try await next(request)
+        }
+    }
+
+    /// Serves the number of the request, on a connection of its own, in a response that is used while it is validated.
+    private func numbered(_ server: StubServer) {
+        let count = Counter()
+        server.route("/") { _ in
+            count.add(1)
+            let headers: HeaderPairs = [
+                "Cache-Control": "max-age=0, stale-while-revalidate=60", "Content-Type": "application/json",
+                "ETag": "\"\(count.value)\"", "Connection": "close",
+            ]
+            return .reply(headers: headers, body: .string("{\"number\": \(count.value)}"))
+        }
+    }
+
+    @Test(arguments: [("session", 2), ("task", 1), ("freed", 1)])
+    func `a validation in the background opens no connection that a challenge block has not accepted`(
+        kind: String, questions: Int
+    ) async throws {
+        let authority = try TestCertificateAuthority()
+        try await StubServer.with(.init(tls: .init(authority.issue()))) { server in
+            numbered(server)
+            let gate = try ScriptGate()
+            let core = SessionManager(baseURL: server.url("/")) {
+                $0.cache = .memory()
+                $0.tls.trustRoots = .pem(authority.pemData)
+                $0.attemptInterceptors = [Gated(gate: gate)]
+            }
+            var manager = AFHTTPSessionManager?(AFHTTPSessionManager(session: core))
+            manager?.completionQueue = DispatchQueue(label: "completion")
+            let asked = Counter()
+            if kind == "task" {
+                manager?.setAuthenticationChallengeHandler { _, _, challenge, _ in
+                    asked.add(1)
+                    return challenge.protectionSpace.serverTrust.map(URLCredential.init(trust:))
+                }
+            } else {
+                manager?.setSessionDidReceiveAuthenticationChallenge { _, challenge, credential in
+                    asked.add(1)
+                    credential?.pointee = challenge.protectionSpace.serverTrust.map(URLCredential.init(trust:))
+                    return asked.value == 1 ? .useCredential : .cancelAuthenticationChallenge
+                }
+            }
+            for _ in 0..<2 { #expect(await manager?.fetch("").dictionary?["number"] as? Int == 1) }
+            weak let released = manager
+            if kind == "freed" {
+                manager = nil
+                try await eventually { released == nil }
+            }
+            gate.open()
+            await core.shutdown()
+            #expect(server.activity.requests.count == 1)
+            #expect(asked.value == questions)
+            withExtendedLifetime(manager) {}
+        }
+    }
+
+    /// A manager whose override stores only the first response.
+    private final class Storing: AFHTTPSessionManager, @unchecked Sendable {
+        override func urlSession(
+            _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
+            completionHandler: @escaping (CachedURLResponse?) -> Void
+        ) {
+            completionHandler(proposedResponse.data.contains(UInt8(ascii: "1")) ? proposedResponse : nil)
+        }
+    }
+
+    /// A response that is refused removes the one that it supersedes.
+    @Test(arguments: [("block", nil), ("override", nil), ("none", 2)] as [(String, Int?)])
+    func `a validation in the background stores nothing that would have been decided on`(
+        kind: String, stored: Int?
+    ) async throws {
+        try await StubServer.with { server in
+            numbered(server)
+            let gate = try ScriptGate()
+            let cache = ResponseCache.memory()
+            func session() -> SessionManager {
+                SessionManager(baseURL: server.url("/")) {
+                    $0.cache = cache
+                    $0.cachePartition = "user"
+                    $0.attemptInterceptors = [Gated(gate: gate)]
+                }
+            }
+            let core = session()
+            let manager = kind == "override" ? Storing(session: core) : AFHTTPSessionManager(session: core)
+            manager.completionQueue = DispatchQueue(label: "completion")
+            if kind == "block" {
+                manager.setDataTaskWillCacheResponseBlock { _, _, response in
+                    response.data.contains(UInt8(ascii: "1")) ? response : nil
+                }
+            }
+            for _ in 0..<2 { #expect(await number(manager) == 1) }
+            gate.open()
+            await core.shutdown()
+            #expect(server.activity.requests.count == 2)
+            let reader = AFHTTPSessionManager(session: session())
+            reader.completionQueue = DispatchQueue(label: "completion")
+            reader.requestSerializer.cachePolicy = .returnCacheDataDontLoad
+            #expect(await number(reader) == stored)
         }
     }
 }

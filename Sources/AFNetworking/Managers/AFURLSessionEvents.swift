@@ -221,7 +221,8 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
     /// cache (RFC 9111 §3), with the complete, decompressed body.
     ///
     /// `completionHandler` takes the response to store, or `nil` to prevent that, as do the storage policies
-    /// `notAllowed` and `allowedInMemoryOnly`. Without a block, the response is stored unchanged. See
+    /// `notAllowed` and `allowedInMemoryOnly`. Without a block, the response is stored unchanged. In a subclass, that of a
+    /// validation in the background, which has outlived its task, is not stored. See
     /// ``AFURLSessionManager/setDataTaskWillCacheResponseBlock(_:)`` for the parts that may be changed.
     open func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,

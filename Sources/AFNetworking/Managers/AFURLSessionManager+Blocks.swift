@@ -159,7 +159,8 @@ extension AFURLSessionManager {
     /// `notAllowed` and `allowedInMemoryOnly`. The task receives the original response in any case.
     ///
     /// It is called only for responses that may be stored (RFC 9111 §3). A manager has a cache if its configuration has
-    /// a `URLCache` other than `URLCache.shared`, or if the AsyncNetworking session that it shares has one.
+    /// a `URLCache` other than `URLCache.shared`, or if the AsyncNetworking session that it shares has one. If the task has
+    /// ended, as in a validation in the background, there is nobody to ask: its response is then not stored.
     @preconcurrency
     public func setDataTaskWillCacheResponseBlock(
         _ block: (@Sendable (URLSession, URLSessionDataTask, CachedURLResponse) -> CachedURLResponse?)?

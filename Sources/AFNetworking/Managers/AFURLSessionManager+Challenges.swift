@@ -55,7 +55,8 @@ extension AFURLSessionManager {
     ///
     /// A block that is set while a task is running applies to its later exchanges, and if the handshake has failed by
     /// then, the exchange is repeated. In a manager with a cache, it applies to later tasks only, unless a block was set
-    /// when the task began.
+    /// when the task began. There it is also called for the validation of a stored response in the background, which is
+    /// refused if the manager has been freed.
     @preconcurrency
     public func setSessionDidReceiveAuthenticationChallenge(_ block: SessionChallengeBlock?) {
         setChallengeHook(\.sessionChallenge, block)
@@ -78,6 +79,9 @@ extension AFURLSessionManager {
     /// the thread that serves all connections, with one of the tasks for the host: it must return at once. To answer
     /// later, it returns `nil` and calls the completion handler when the answer is known; the handshake is then
     /// repeated on a new connection, and no byte of the request has been sent before.
+    ///
+    /// The validation of a stored response in the background, whose task has ended, opens no connection: then no task can
+    /// be passed to the block.
     ///
     /// During a handshake, a credential created with the trust accepts the server, one created with an identity is sent
     /// to it, and an error ends the task. An identity that cannot be used fails the task with -1205.
@@ -145,16 +149,17 @@ extension AFURLSessionManager {
     /// Calls the delegate method for session challenges if a block is set for it, or else the method for task
     /// challenges.
     private func ask(_ subject: HandshakeSubject, _ space: URLProtectionSpace) -> HandshakeAnswer {
-        let isOfSession = state.withLock { $0.hooks.sessionChallenge != nil }
-        let name = HostName(space.host)
+        let (isOfSession, isAsked) = state.withLock { ($0.hooks.sessionChallenge != nil, $0.hooks.hasChallenge) }
+        let name = HostName(space.host).text
         let drivers = allTasks().compactMap { ($0 as? any DrivenTask)?.driver }
-            .filter { $0.wasStarted && $0.currentURL.map { HostName($0) } == name }
-        // A task that has a response connects again only if its transfer is repeated.
-        guard let driver = drivers.first(where: \.isAwaitingResponse) ?? drivers.first, let task = driver.task
-        else { return .notAsked }
-        let fallback = ChallengeDecision(
-            disposition: isOfSession ? .cancelAuthenticationChallenge : .performDefaultHandling)
+            .filter { $0.wasStarted && $0.currentURL.map { HostName($0).text } == name }
         let challenge = URLAuthenticationChallenge(space)
+        // A task that has a response connects again only if its transfer is repeated.
+        guard let driver = drivers.first(where: \.isAwaitingResponse) ?? drivers.first, let task = driver.task else {
+            guard isAsked else { return .notAsked }
+            return .decided(isOfSession ? decisionAtOnce(on: challenge) : .refused)
+        }
+        let fallback = isOfSession ? ChallengeDecision.refused : .init(disposition: .performDefaultHandling)
         let decision = handshakeDecisions.decision(
             on: subject, task: driver.identifier, isOver: { driver.taskState == .completed }, fallback: fallback
         ) { store in
@@ -171,6 +176,14 @@ extension AFURLSessionManager {
             }
         }
         return decision.map { .decided($0) } ?? .pending
+    }
+
+    /// Calls the delegate method for session challenges about a connection that no task waits for, such as that of a
+    /// validation in the background. An answer that comes later is too late.
+    private func decisionAtOnce(on challenge: URLAuthenticationChallenge) -> ChallengeDecision {
+        let decision = Lock<ChallengeDecision?>(nil)
+        urlSession(session, didReceive: challenge) { decision.set(\.self, to: .init(disposition: $0, credential: $1)) }
+        return decision.withLock { $0 } ?? .refused
     }
 
     /// Ends a challenge with the error of a block, which the task that fails reports. For a challenge during a handshake,
@@ -240,7 +253,7 @@ extension TaskDriver {
     func answer(_ challenge: AuthenticationChallenge) async -> AuthenticationChallenge.Disposition? {
         guard manager?.decides(\.taskChallenge) == true, let task else { return nil }
         let challenge = UncheckedSendable(URLAuthenticationChallenge(challenge))
-        let given = await ask(fallback: ChallengeDecision(disposition: .cancelAuthenticationChallenge)) {
+        let given = await ask(fallback: ChallengeDecision.refused) {
             manager, session, handler in
             manager.urlSession(session, task: task, didReceive: challenge.value) {
                 handler(.init(disposition: $0, credential: $1))
@@ -276,11 +289,13 @@ struct ChallengeDecision: Sendable {
     var credential: URLCredential?
     /// The error with which the block ended a challenge during a handshake.
     var error: (any Error)?
+
+    static var refused: ChallengeDecision { ChallengeDecision(disposition: .cancelAuthenticationChallenge) }
 }
 
 /// The result of asking the blocks during a handshake.
 private enum HandshakeAnswer {
-    /// No task of the manager is connecting to the host.
+    /// All blocks have been removed.
     case notAsked
     /// The block answers later.
     case pending

@@ -27,7 +27,9 @@ extension AFURLSessionManager {
         try original.fill(&request, for: driver)
         request.headers.fill(from: template.request.headers)
         if case .upload(let body?) = driver.source { request.body = body }
-        request.driver = Weak(object: driver)
+        request.origin = RequestOrigin(
+            driver: Weak(object: driver),
+            decidesOnStorage: template.hasCache && !driver.source.isDownload && decides(\.willCache))
         // Otherwise the core's own decisions and its cache of credentials apply.
         if decides(\.taskChallenge) {
             request.authentication = core.configuration.authentication.askingBlocks
@@ -117,15 +119,18 @@ extension AFURLSessionManager {
 // all requests of a session; the task is an attribute of the request.
 
 extension Request {
-    /// The driver of the task that the request belongs to.
-    fileprivate var driver: Weak<TaskDriver> {
-        get { self[DriverOfRequest.self] }
-        set { self[DriverOfRequest.self] = newValue }
+    /// The task that the request belongs to.
+    fileprivate var origin: RequestOrigin {
+        get { self[OriginOfRequest.self] }
+        set { self[OriginOfRequest.self] = newValue }
     }
 
-    private enum DriverOfRequest: RequestAttribute {
-        static var defaultValue: Weak<TaskDriver> { Weak() }
+    private enum OriginOfRequest: RequestAttribute {
+        static var defaultValue: RequestOrigin { RequestOrigin() }
     }
+
+    /// The driver of the task that the request belongs to; `nil` if the task has been freed.
+    fileprivate var driver: TaskDriver? { origin.driver.object }
 
     /// Sets policies that call the manager's delegate methods after the decisions of a session's policies.
     mutating func askBlocks(after configuration: SessionConfiguration) {
@@ -137,7 +142,7 @@ extension Request {
                     guard let decided = try await decide(redirection) else { return nil }
                     proposed = decided
                 }
-                guard let driver = redirection.original.driver.object else { return proposed }
+                guard let driver = redirection.original.driver else { return proposed }
                 return try await driver.decide(on: redirection.head, proposed)
             }
         }
@@ -148,10 +153,21 @@ extension Request {
                 guard let decided = await decide(proposal) else { return nil }
                 proposal = decided
             }
-            guard let driver = proposal.request.driver.object else { return proposal }
-            return await driver.decide(on: proposal)
+            let origin = proposal.request.origin
+            guard let driver = origin.driver.object, let manager = driver.manager else {
+                // A validation in the background has outlived its task, and so has nobody to ask.
+                return origin.decidesOnStorage ? nil : proposal
+            }
+            return manager.decides(\.willCache) ? await driver.decide(on: proposal) : proposal
         }
     }
+}
+
+/// The task that a request belongs to.
+private struct RequestOrigin: Sendable {
+    var driver = Weak<TaskDriver>()
+    /// Whether a block or an override decided on the storage of responses when the task began.
+    var decidesOnStorage = false
 }
 
 extension AuthenticationPolicy {
@@ -160,7 +176,7 @@ extension AuthenticationPolicy {
         var policy = self
         let others = challengeHandler
         policy.challengeHandler = { challenge in
-            if let answer = await challenge.request.driver.object?.answer(challenge) { return answer }
+            if let answer = await challenge.request.driver?.answer(challenge) { return answer }
             return try await others?(challenge) ?? .performDefaultHandling
         }
         return policy
@@ -178,7 +194,7 @@ struct LateChallenges: Interceptor {
         func isLate(redirected isRedirected: Bool) -> Bool {
             request.authentication == nil && request.body.isReplayable
                 && (!isRedirected || [.get, .head, .options, .trace].contains(request.method))
-                && request.driver.object?.manager?.decides(\.taskChallenge) == true
+                && request.driver?.manager?.decides(\.taskChallenge) == true
         }
         do {
             let response = try await next(request)
@@ -187,7 +203,7 @@ struct LateChallenges: Interceptor {
                 switch response.head.status.code {
                 // A redirect to another origin removes the field, and a block for redirects may set it.
                 case 401 where isRedirected:
-                    request.driver.object?.sentRequest?.headers.contains(.authorization) == false
+                    request.driver?.sentRequest?.headers.contains(.authorization) == false
                 case 401: !isAuthorized && !request.headers.contains(.authorization)
                 case 407: true
                 default: false
@@ -206,8 +222,8 @@ struct LateChallenges: Interceptor {
 extension TaskDriver {
     /// Returns the response to store; `nil` to prevent the storage.
     fileprivate func decide(on proposal: CacheProposal) async -> CacheProposal? {
-        guard manager?.decides(\.willCache) == true, let dataTask = task as? URLSessionDataTask,
-            let response = HTTPURLResponse.make(proposal.head)
+        guard let task else { return nil }
+        guard let dataTask = task as? URLSessionDataTask, let response = HTTPURLResponse.make(proposal.head)
         else { return proposal }
         let proposed = UncheckedSendable(CachedURLResponse(response: response, data: proposal.body))
         let decided = await ask(fallback: UncheckedSendable(CachedURLResponse?.none)) { manager, session, handler in

@@ -95,6 +95,7 @@ enum TaskSource: Sendable {
     var resumeData: ResumeData? { if case .download(let data) = self { data } else { nil } }
 
     var isUpload: Bool { if case .upload = self { true } else { false } }
+    var isDownload: Bool { if case .download = self { true } else { false } }
 }
 
 /// The callbacks of a task.
