@@ -84,6 +84,105 @@ import Testing
         let kept = Lock<(@Sendable (URLSessionDataTask?, any Error) -> Void)?>(nil)
     }
 
+    /// A manager whose overridden verbs add a parameter.
+    private final class Signing: AFHTTPSessionManager, @unchecked Sendable {
+        private func signed(_ parameters: Any?, _ verb: String) -> Any? {
+            ((parameters as? [String: Any]) ?? [:]).merging(["sign": verb]) { own, _ in own }
+        }
+
+        override func get(
+            _ urlString: String, parameters: Any?, headers: [String: String]?,
+            progress: (@Sendable (Progress) -> Void)?,
+            success: (@Sendable (URLSessionDataTask, Any?) -> Void)?,
+            failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)?
+        ) -> URLSessionDataTask? {
+            super.get(
+                urlString, parameters: signed(parameters, "get"), headers: headers, progress: progress,
+                success: success, failure: failure)
+        }
+
+        override func head(
+            _ urlString: String, parameters: Any?, headers: [String: String]?,
+            success: (@Sendable (URLSessionDataTask) -> Void)?,
+            failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)?
+        ) -> URLSessionDataTask? {
+            super.head(
+                urlString, parameters: signed(parameters, "head"), headers: headers, success: success, failure: failure)
+        }
+
+        override func post(
+            _ urlString: String, parameters: Any?, headers: [String: String]?,
+            progress: (@Sendable (Progress) -> Void)?,
+            success: (@Sendable (URLSessionDataTask, Any?) -> Void)?,
+            failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)?
+        ) -> URLSessionDataTask? {
+            super.post(
+                urlString, parameters: signed(parameters, "post"), headers: headers, progress: progress,
+                success: success, failure: failure)
+        }
+
+        override func post(
+            _ urlString: String, parameters: Any?, headers: [String: String]?,
+            constructingBodyWith block: ((any AFMultipartFormData) -> Void)?,
+            progress: (@Sendable (Progress) -> Void)?, success: (@Sendable (URLSessionDataTask, Any?) -> Void)?,
+            failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)?
+        ) -> URLSessionDataTask? {
+            super.post(
+                urlString, parameters: signed(parameters, "form"), headers: headers, constructingBodyWith: block,
+                progress: progress, success: success, failure: failure)
+        }
+
+        override func put(
+            _ urlString: String, parameters: Any?, headers: [String: String]?,
+            success: (@Sendable (URLSessionDataTask, Any?) -> Void)?,
+            failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)?
+        ) -> URLSessionDataTask? {
+            super.put(
+                urlString, parameters: signed(parameters, "put"), headers: headers, success: success, failure: failure)
+        }
+
+        override func patch(
+            _ urlString: String, parameters: Any?, headers: [String: String]?,
+            success: (@Sendable (URLSessionDataTask, Any?) -> Void)?,
+            failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)?
+        ) -> URLSessionDataTask? {
+            super.patch(
+                urlString, parameters: signed(parameters, "patch"), headers: headers, success: success,
+                failure: failure)
+        }
+
+        override func delete(
+            _ urlString: String, parameters: Any?, headers: [String: String]?,
+            success: (@Sendable (URLSessionDataTask, Any?) -> Void)?,
+            failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)?
+        ) -> URLSessionDataTask? {
+            super.delete(
+                urlString, parameters: signed(parameters, "delete"), headers: headers, success: success,
+                failure: failure)
+        }
+    }
+
+    @Test func `the async verbs call overrides of the others`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .json("{}") }
+            let manager = Signing(for: server)
+            _ = try await manager.get("")
+            _ = try await manager.head("")
+            try await manager.post("")
+            try await manager.post("", constructingBodyWith: nil)
+            try await manager.put("")
+            try await manager.patch("")
+            try await manager.delete("")
+            let signs = server.activity.requests.map { request in
+                let text = request.target + String(decoding: request.body, as: UTF8.self)
+                return ["get", "head", "post", "form", "put", "patch", "delete"].filter {
+                    text.contains("sign=\($0)") || text.contains("name=\"sign\"\r\n\r\n\($0)\r\n")
+                }
+            }
+            #expect(signs == [["get"], ["head"], ["post"], ["form"], ["put"], ["patch"], ["delete"]])
+        }
+    }
+
     @Test func `the first callback of an override counts`() async throws {
         try await StubServer.with { server in
             server.route("/", .json(#"{"a": 1}"#))

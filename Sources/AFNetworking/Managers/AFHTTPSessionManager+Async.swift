@@ -13,7 +13,8 @@ public struct AFResponse {
 }
 
 extension AFHTTPSessionManager {
-    /// Performs a GET request with the encoded parameters, by default in its query.
+    /// Performs a GET request with the encoded parameters, by default in its query. Each async verb calls the variant
+    /// with callbacks, which a subclass may override; the override must not call the async verb.
     ///
     /// The result is delivered by way of ``AFURLSessionManager/completionQueue``, by default the main queue, which must
     /// be served.
@@ -32,7 +33,9 @@ extension AFHTTPSessionManager {
     public func get(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
     ) async throws -> AFResponse {
-        try await awaiting { perform("GET", urlString, parameters, headers, $0, $1) }
+        try await awaiting {
+            verbs.get(urlString, parameters: parameters, headers: headers, progress: nil, success: $0, failure: $1)
+        }
     }
 
     /// Performs a HEAD request with the encoded parameters, by default in its query.
@@ -55,7 +58,8 @@ extension AFHTTPSessionManager {
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
     ) async throws -> AFResponse {
         try await awaiting { success, failure in
-            perform("HEAD", urlString, parameters, headers, { task, _ in success(task, nil) }, failure)
+            verbs.head(
+                urlString, parameters: parameters, headers: headers, success: { success($0, nil) }, failure: failure)
         }
     }
 
@@ -79,7 +83,9 @@ extension AFHTTPSessionManager {
     public func post(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
     ) async throws -> AFResponse {
-        try await awaiting { perform("POST", urlString, parameters, headers, $0, $1) }
+        try await awaiting {
+            verbs.post(urlString, parameters: parameters, headers: headers, progress: nil, success: $0, failure: $1)
+        }
     }
 
     /// Performs a POST request with a multipart form (RFC 7578): one field per parameter, followed by the parts that
@@ -107,7 +113,11 @@ extension AFHTTPSessionManager {
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil,
         constructingBodyWith block: ((any AFMultipartFormData) -> Void)?
     ) async throws -> AFResponse {
-        try await awaiting { performForm(urlString, parameters, headers, block, $0, $1) }
+        try await awaiting {
+            verbs.post(
+                urlString, parameters: parameters, headers: headers, constructingBodyWith: block, progress: nil,
+                success: $0, failure: $1)
+        }
     }
 
     /// Performs a PUT request with the encoded parameters, by default as its body.
@@ -130,7 +140,9 @@ extension AFHTTPSessionManager {
     public func put(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
     ) async throws -> AFResponse {
-        try await awaiting { perform("PUT", urlString, parameters, headers, $0, $1) }
+        try await awaiting {
+            verbs.put(urlString, parameters: parameters, headers: headers, success: $0, failure: $1)
+        }
     }
 
     /// Performs a PATCH request with the encoded parameters, by default as its body.
@@ -153,7 +165,9 @@ extension AFHTTPSessionManager {
     public func patch(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
     ) async throws -> AFResponse {
-        try await awaiting { perform("PATCH", urlString, parameters, headers, $0, $1) }
+        try await awaiting {
+            verbs.patch(urlString, parameters: parameters, headers: headers, success: $0, failure: $1)
+        }
     }
 
     /// Performs a DELETE request with the encoded parameters, by default in its query.
@@ -176,8 +190,13 @@ extension AFHTTPSessionManager {
     public func delete(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
     ) async throws -> AFResponse {
-        try await awaiting { perform("DELETE", urlString, parameters, headers, $0, $1) }
+        try await awaiting {
+            verbs.delete(urlString, parameters: parameters, headers: headers, success: $0, failure: $1)
+        }
     }
+
+    /// The verbs with callbacks, which a subclass may have overridden.
+    private var verbs: any HTTPVerbs { self }
 
     /// Starts a task and suspends until one of its callbacks is called. An override in a subclass may call them several
     /// times, of which the first counts, or release them uncalled.

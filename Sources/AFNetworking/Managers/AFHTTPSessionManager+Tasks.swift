@@ -151,8 +151,8 @@ private struct OverriddenVerb: Sendable {
     var early: [UncheckedSendable<(URLSessionDataTask) -> Void>] = []
 }
 
-// The methods that create tasks, which a subclass may override. This module calls them by protocols, because with the
-// trait `MigrationHints` calls of deprecated methods give warnings.
+// The verbs and the methods that create tasks, which a subclass may override. This module calls them by protocols,
+// because with the trait `MigrationHints` calls of deprecated methods give warnings.
 
 protocol TaskMaker {
     func dataTask(
@@ -198,5 +198,50 @@ protocol HTTPTaskMaker {
     ) -> URLSessionDataTask?
 }
 
+protocol HTTPVerbs {
+    func get(
+        _ urlString: String, parameters: Any?, headers: [String: String]?, progress: (@Sendable (Progress) -> Void)?,
+        success: (@Sendable (URLSessionDataTask, Any?) -> Void)?,
+        failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)?
+    ) -> URLSessionDataTask?
+
+    func head(
+        _ urlString: String, parameters: Any?, headers: [String: String]?,
+        success: (@Sendable (URLSessionDataTask) -> Void)?,
+        failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)?
+    ) -> URLSessionDataTask?
+
+    func post(
+        _ urlString: String, parameters: Any?, headers: [String: String]?, progress: (@Sendable (Progress) -> Void)?,
+        success: (@Sendable (URLSessionDataTask, Any?) -> Void)?,
+        failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)?
+    ) -> URLSessionDataTask?
+
+    func post(
+        _ urlString: String, parameters: Any?, headers: [String: String]?,
+        constructingBodyWith block: ((any AFMultipartFormData) -> Void)?, progress: (@Sendable (Progress) -> Void)?,
+        success: (@Sendable (URLSessionDataTask, Any?) -> Void)?,
+        failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)?
+    ) -> URLSessionDataTask?
+
+    func put(
+        _ urlString: String, parameters: Any?, headers: [String: String]?,
+        success: (@Sendable (URLSessionDataTask, Any?) -> Void)?,
+        failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)?
+    ) -> URLSessionDataTask?
+
+    func patch(
+        _ urlString: String, parameters: Any?, headers: [String: String]?,
+        success: (@Sendable (URLSessionDataTask, Any?) -> Void)?,
+        failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)?
+    ) -> URLSessionDataTask?
+
+    func delete(
+        _ urlString: String, parameters: Any?, headers: [String: String]?,
+        success: (@Sendable (URLSessionDataTask, Any?) -> Void)?,
+        failure: (@Sendable (URLSessionDataTask?, any Error) -> Void)?
+    ) -> URLSessionDataTask?
+}
+
 extension AFURLSessionManager: TaskMaker {}
-extension AFHTTPSessionManager: HTTPTaskMaker {}
+extension AFHTTPSessionManager: HTTPTaskMaker, HTTPVerbs {}
