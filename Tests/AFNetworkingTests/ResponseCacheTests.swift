@@ -5,6 +5,7 @@ import AsyncNetworking
 import AsyncNetworkingTesting
 import Dispatch
 import FoundationNetworking
+import Glibc
 import HTTPTypes
 import TestSupport
 import Testing
@@ -55,6 +56,23 @@ import Testing
             #expect(await number(self.manager(for: server)) == 1)
             let sent2 = try await server.requests(count: 2)
             #expect(sent2.count == 2)
+        }
+    }
+
+    @Test(.exitTest) func `a cache on the disk keeps what one of a smaller capacity has no room for`() async {
+        await #expect(processExitsWith: .success) {
+            let directory = try TemporaryDirectory()
+            unsafe setenv("XDG_CACHE_HOME", directory.url.path, 1)
+            try await StubServer.with { server in
+                server.route("/", Self.fresh)
+                for capacity in [1 << 20, 1, 1 << 20] {
+                    let manager = AFHTTPSessionManager(for: server) {
+                        $0.urlCache = URLCache(memoryCapacity: 0, diskCapacity: capacity, diskPath: nil)
+                    }
+                    try #require(await manager.fetch("").dictionary?["number"] as? Int == 1)
+                }
+                try #require(server.activity.requests.count == 2)
+            }
         }
     }
 

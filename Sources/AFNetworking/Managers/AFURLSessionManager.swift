@@ -44,10 +44,10 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// connection is limited to 30 s in any case. Changes of the cookie storage apply to requests that start later; an
     /// `.ephemeral` configuration has one of its own, and without a storage there are no cookies. Foundation writes
     /// those of the shared storage to a file that other users of the system can read, unless they end with the process.
-    /// A proxy needs a host and a port, and must not be disabled. With a disk capacity, the cache is in the directory
-    /// of `ResponseCache.standard`, otherwise in memory. The `URLCache` itself remains empty: to remove the responses,
-    /// for example when a user signs out, call `coreSession.configuration.cache?.removeAll()` instead of its
-    /// `removeAllCachedResponses()`.
+    /// A proxy needs a host and a port, and must not be disabled. With a disk capacity, the cache is in a directory
+    /// beside that of `ResponseCache.standard`, one for all caches of this capacity, otherwise in memory. The `URLCache`
+    /// itself remains empty: to remove the responses, for example when a user signs out, call
+    /// `coreSession.configuration.cache?.removeAll()` instead of its `removeAllCachedResponses()`.
     ///
     /// - Parameter configuration: The configuration, which is copied; `nil` for the default one.
     public init(sessionConfiguration configuration: URLSessionConfiguration?) {

@@ -501,13 +501,16 @@ extension ResponseCache {
     /// the cache is in memory only, with at most 10,000 responses, and ``diskFailure`` is `nil`.
     public static let standard = makeStandard()
 
-    /// Creates a cache in the directory of ``standard``, with other capacities in bytes.
-    package static func makeStandard(capacity: Int64 = 256 << 20, memory: Int = 16 << 20) -> ResponseCache {
+    /// Creates a cache like ``standard`` with other capacities in bytes. Each capacity on the disk has a directory of its
+    /// own beside that of the standard cache, because a cache removes what is above its capacity from its directory.
+    package static func makeStandard(capacity: Int64? = nil, memory: Int = 16 << 20) -> ResponseCache {
         let environment = ProcessInfo.processInfo.environment
         let home = environment["HOME"].flatMap { $0.hasPrefix("/") ? $0 + "/.cache" : nil }
         let base = environment["XDG_CACHE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? home
         let program = CommandLine.arguments.first?.split(at: "/").last.map(String.init) ?? "program"
-        return base.map { .disk("\($0)/\(program)/http", capacity: capacity, memory: memory) } ?? .memory(memory)
+        let name = capacity.map { "http-\($0)" } ?? "http"
+        return base.map { .disk("\($0)/\(program)/\(name)", capacity: capacity ?? 256 << 20, memory: memory) }
+            ?? .memory(memory)
     }
 
     /// Creates a cache in memory. Negative limits count as 0, with which nothing is kept.

@@ -114,8 +114,8 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     open class func defaultInstance() -> AFImageDownloader { shared }
 
     /// Returns a new cache of 20 MiB in memory and 150 MiB on the disk. A manager uses its capacities only: the files
-    /// are in the directory of `ResponseCache.standard`, and `removeAllCachedResponses()` does not remove them. Call
-    /// `coreSession.configuration.cache?.removeAll()` of the downloader's manager instead.
+    /// are in a directory beside that of `ResponseCache.standard`, and `removeAllCachedResponses()` does not remove
+    /// them. Call `coreSession.configuration.cache?.removeAll()` of the downloader's manager instead.
     open class func defaultURLCache() -> URLCache {
         // On Linux, Foundation would create a directory with a relative path in the working directory.
         let directory = FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask).first
