@@ -409,6 +409,43 @@ import Testing
         }
     }
 
+    private final class Plain: AFHTTPSessionManager, @unchecked Sendable {}
+
+    /// A manager that answers challenges.
+    private final class Answering: AFHTTPSessionManager, @unchecked Sendable {
+        override func urlSession(
+            _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+            completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+        ) {
+            completionHandler(.useCredential, URLCredential(user: "bob", password: "y", persistence: .forSession))
+        }
+    }
+
+    @Test func `a subclass uses the credentials that a shared session has stored, and stores none of its own`()
+        async throws
+    {
+        try await StubServer.with { server in
+            server.fallback { request in
+                request.headers["Authorization"] == nil
+                    ? .status(401, headers: ["WWW-Authenticate": "Basic realm=\"room\""]) : .json("{}")
+            }
+            func authorizations(_ manager: AFHTTPSessionManager) async -> [String?] {
+                manager.completionQueue = DispatchQueue(label: "completion")
+                let before = server.activity.requests.count
+                for _ in 0..<2 { #expect(await manager.fetch(server.url("/").absoluteString).error == nil) }
+                return server.activity.requests.dropFirst(before).map { $0.headers["Authorization"] }
+            }
+            let session = SessionManager {
+                $0.authentication.challengeHandler = { _ in .use(Credential(user: "ada", password: "x")) }
+            }
+            let (ada, bob) = ("Basic YWRhOng=", "Basic Ym9iOnk=")
+            // The override is asked before the handler of the session, which has stored nothing yet.
+            #expect(await authorizations(Answering(session: session)) == [nil, bob, nil, bob])
+            #expect(await authorizations(Plain(session: session)) == [nil, ada, ada])
+            #expect(await authorizations(Answering(session: session)) == [ada, ada])
+        }
+    }
+
     @Test func `the pins of a shared session hold for a copied manager, unless it has its own policy`() async throws {
         let authority = try TestCertificateAuthority()
         let certificate = try authority.issue()

@@ -30,9 +30,11 @@ extension AFURLSessionManager {
         request.origin = RequestOrigin(
             driver: Weak(object: driver),
             decidesOnStorage: template.hasCache && !driver.source.isDownload && decides(\.willCache))
-        // Otherwise the core's own decisions and its cache of credentials apply.
-        if decides(\.taskChallenge) {
-            request.authentication = core.configuration.authentication.askingBlocks
+        // Otherwise only the core's own decisions apply.
+        if decides(\.taskChallenge) { request.askAboutChallenges() }
+        // The answers of a block take the place of credentials that a shared session has stored.
+        if state.withLock({ $0.hooks.taskChallenge != nil }) {
+            request.authentication = core.configuration.authentication
         }
         // A response that passed interceptors is not used for the other users of a cache. A redirect may lead to https.
         if hooks != nil || !template.hasCache {
@@ -132,6 +134,11 @@ extension Request {
     /// The driver of the task that the request belongs to; `nil` if the task has been freed.
     fileprivate var driver: TaskDriver? { origin.driver.object }
 
+    /// Calls the manager's delegate method for challenges before the handler of a session.
+    fileprivate mutating func askAboutChallenges() {
+        challengeHandler = { challenge in await challenge.request.driver?.answer(challenge) }
+    }
+
     /// Sets policies that call the manager's delegate methods after the decisions of a session's policies.
     mutating func askBlocks(after configuration: SessionConfiguration) {
         redirectPolicy = configuration.redirectPolicy.with { policy in
@@ -170,19 +177,6 @@ private struct RequestOrigin: Sendable {
     var decidesOnStorage = false
 }
 
-extension AuthenticationPolicy {
-    /// The policy with the manager's delegate method before its own challenge handler.
-    fileprivate var askingBlocks: AuthenticationPolicy {
-        var policy = self
-        let others = challengeHandler
-        policy.challengeHandler = { challenge in
-            if let answer = await challenge.request.driver?.answer(challenge) { return answer }
-            return try await others?(challenge) ?? .performDefaultHandling
-        }
-        return policy
-    }
-}
-
 /// Repeats requests that a server or proxy challenged, if the block for challenges was set after their task had started.
 /// Requests that ask for it from the beginning take longer.
 struct LateChallenges: Interceptor {
@@ -192,7 +186,7 @@ struct LateChallenges: Interceptor {
     func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
         // The requests before a redirect were answered, and would be sent again.
         func isLate(redirected isRedirected: Bool) -> Bool {
-            request.authentication == nil && request.body.isReplayable
+            request.challengeHandler == nil && request.body.isReplayable
                 && (!isRedirected || [.get, .head, .options, .trace].contains(request.method))
                 && request.driver?.manager?.decides(\.taskChallenge) == true
         }
@@ -214,7 +208,7 @@ struct LateChallenges: Interceptor {
             guard error.reason == .proxy(.authenticationRequired), isLate(redirected: isRedirected) else { throw error }
         }
         var again = request
-        again.authentication = AuthenticationPolicy.none.askingBlocks
+        again.askAboutChallenges()
         return try await next(again)
     }
 }

@@ -168,7 +168,16 @@ extension Request {
     }
 
     /// Whether this request has a credential or an authentication policy of its own.
-    var hasOwnAuthentication: Bool { scopedCredential != nil || authentication != nil }
+    var hasOwnAuthentication: Bool { scopedCredential != nil || authentication != nil || challengeHandler != nil }
+
+    /// A closure called for challenges before that of the authentication policy, to which it leaves a challenge by
+    /// returning `nil`. Its answers are not stored for later requests.
+    package var challengeHandler:
+        (@Sendable (AuthenticationChallenge) async throws -> AuthenticationChallenge.Disposition?)?
+    {
+        get { self[HandlerOfRequest.self] }
+        set { self[HandlerOfRequest.self] = newValue }
+    }
 
     private var scopedCredential: ScopedCredential? {
         get { self[ScopedCredential.self] }
@@ -186,6 +195,11 @@ private struct ScopedCredential: RequestAttribute {
 
 private enum PolicyOfRequest: RequestAttribute {
     static var defaultValue: AuthenticationPolicy? { nil }
+}
+
+private enum HandlerOfRequest: RequestAttribute {
+    static var defaultValue: (@Sendable (AuthenticationChallenge) async throws -> AuthenticationChallenge.Disposition?)?
+    { nil }
 }
 
 /// A challenge by which a server or proxy asks for a credential (RFC 9110 §11); the argument of

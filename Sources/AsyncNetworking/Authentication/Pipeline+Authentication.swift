@@ -37,7 +37,8 @@ extension Pipeline {
     func answerChallenges(
         _ request: Request, _ call: inout Call, _ next: Next, by policy: AuthenticationPolicy
     ) async throws -> OpenResponse {
-        guard policy.answersChallenges || request.credential != nil else { return try await next(request, &call) }
+        guard policy.answersChallenges || request.credential != nil || request.challengeHandler != nil
+        else { return try await next(request, &call) }
         let origins = call.credentialOrigin == nil ? [] : origins(of: request.url)
         var answers = ChallengeAnswers(request, policy, origins: origins, on: self)
         while true {
@@ -47,7 +48,8 @@ extension Pipeline {
             do {
                 var response = try await next(attempt, &call)
                 let refusal = Refusal(by: response.head, of: attempt, on: transport)
-                let isDecided = refusal != nil && policy.challengeHandler != nil
+                let isDecided =
+                    refusal != nil && (policy.challengeHandler != nil || request.challengeHandler != nil)
                 let ahead = isDecided ? readAhead(&response, to: request, &call) : nil
                 var answered: ProtectionSpace?
                 if let refusal { answered = try await answers.answer(refusal) }
@@ -147,16 +149,16 @@ private struct ChallengeAnswers {
         let spaces = refusal.spaces
         guard self[keyPath: plan].noteRefusal(offering: spaces) else { return nil }
         if let credential, let space = self[keyPath: plan].tryCredential(credential, bySome: spaces) { return space }
-        guard let handler = policy.challengeHandler else { return nil }
         for (index, space) in spaces.enumerated() {
             var challenge = AuthenticationChallenge(request: request, head: refusal.head, protectionSpace: space)
             challenge.previousFailureCount = self[keyPath: plan].failures.count
             challenge.refusedCredential = self[keyPath: plan].failures.last
-            let disposition = try await handler(challenge)
+            let own = try await request.challengeHandler?(challenge)
+            let other = own == nil ? try await policy.challengeHandler?(challenge) : nil
             try pipeline.checkCancellation()
-            switch disposition {
+            switch own ?? other ?? .performDefaultHandling {
             case .use(let credential):
-                return self[keyPath: plan].tryCredential(credential, bySome: spaces[index...])
+                return self[keyPath: plan].tryCredential(credential, bySome: spaces[index...], isKept: own == nil)
             case .performDefaultHandling: return nil
             case .rejectProtectionSpace: continue
             case .cancel: throw CancellationError()
@@ -168,10 +170,12 @@ private struct ChallengeAnswers {
     /// Stores the accepted answers: a proxy's whenever it let the request through, a server's only if it answered a
     /// challenge, because otherwise the server may have ignored it.
     func storeAccepted(after head: ResponseHead) {
-        if let answer = proxy.answer, head.status.code != 407 {
+        if let answer = proxy.answer, proxy.isKept, head.status.code != 407 {
             changeCache { $0.storeProxyAnswer(answer, for: request) }
         }
-        if let answer = server.answer, let space = server.space, head.status.code != 401, head.status.code != 407 {
+        if let answer = server.answer, let space = server.space, server.isKept, head.status.code != 401,
+            head.status.code != 407
+        {
             let domain = answer.scheme == .digest ? digestDomain : nil
             changeCache { $0.store(answer, in: space, domain: domain, for: request) }
         }
@@ -292,6 +296,8 @@ struct AuthenticationPlan {
     private(set) var answer: TransportAuthentication.SchemeCredential?
     /// The protection space of the answer; `nil` for an answer sent before any challenge.
     private(set) var space: ProtectionSpace?
+    /// Whether the answer is stored if it is accepted: not that of the request's own handler.
+    private(set) var isKept = true
     /// The refused credentials, oldest first.
     private(set) var refused: [Credential] = []
     /// Those of them that were meant for the realm that refused them: not one that was sent because the path is below
@@ -342,15 +348,17 @@ struct AuthenticationPlan {
         return refused.count < limit
     }
 
-    /// Selects a credential as the next answer, with the first of these spaces whose scheme it supports.
+    /// Selects a credential as the next answer, with the first of these spaces whose scheme it supports. The answer is
+    /// stored if it is accepted, unless `isKept` is `false`.
     ///
     /// - Returns: The selected space; `nil` if no scheme matches, or if the credential was refused before.
     mutating func tryCredential(
-        _ credential: Credential, bySome spaces: some Sequence<ProtectionSpace>
+        _ credential: Credential, bySome spaces: some Sequence<ProtectionSpace>, isKept: Bool = true
     ) -> ProtectionSpace? {
         guard !refused.contains(credential), let space = credential.space(among: spaces) else { return nil }
         answer = TransportAuthentication.SchemeCredential(credential, by: space.scheme)
         self.space = space
+        self.isKept = isKept
         return space
     }
 }
