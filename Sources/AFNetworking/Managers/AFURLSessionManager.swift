@@ -32,7 +32,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// |---|---|
     /// | `timeoutIntervalForRequest` | limits the time without a byte; 60 s by default |
     /// | `timeoutIntervalForResource` | limits each exchange as a whole; none for a week, the default, or more |
-    /// | `httpAdditionalHeaders` | header fields for requests that lack them, to any host |
+    /// | `httpAdditionalHeaders` | header fields for requests that lack them, to any host; an ``AFHTTPRequestSerializer`` sets `User-Agent` and `Accept-Language` |
     /// | `httpMaximumConnectionsPerHost` | 6 by default; no limit for 0 or less |
     /// | `connectionProxyDictionary` | its first proxy for HTTPS, HTTP or SOCKS, for all URLs; or the environment's |
     /// | `requestCachePolicy` | the cache policy of requests without their own |
