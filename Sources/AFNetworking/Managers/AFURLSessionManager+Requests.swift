@@ -31,10 +31,12 @@ extension AFURLSessionManager {
             driver: Weak(object: driver),
             decidesOnStorage: template.hasCache && !driver.source.isDownload && decides(\.willCache))
         // Otherwise only the core's own decisions apply.
-        if decides(\.taskChallenge) { request.askAboutChallenges() }
-        // The answers of a block take the place of credentials that a shared session has stored.
-        if state.withLock({ $0.hooks.taskChallenge != nil }) {
-            request.authentication = core.configuration.authentication
+        if decides(\.taskChallenge) {
+            request.askAboutChallenges()
+            // The answers of a block take the place of credentials that a shared session has stored.
+            if state.withLock({ $0.hooks.taskChallenge != nil }) {
+                request.authentication = core.configuration.authentication
+            }
         }
         // A response that passed interceptors is not used for the other users of a cache. A redirect may lead to https.
         if hooks != nil || !template.hasCache {
