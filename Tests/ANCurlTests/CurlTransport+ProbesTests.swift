@@ -195,6 +195,25 @@ import Testing
         }
     }
 
+    @Test(arguments: [429, 503])
+    func `a proxy that is overloaded gets neither the body nor a request without credentials`(status: Int) async throws {
+        try await StubServer.with { proxy in
+            proxy.fallback { _ in .status(status) }
+            let credential = Credential(user: "user", password: "password", schemes: [.digest])
+            let options = TransferOptions.with {
+                $0.proxy = .proxy(
+                    Proxy(.http, host: "127.0.0.1", port: proxy.endpoint.port, credential: credential))
+            }
+            let transport = try CurlTransport()
+            let url = try #require(URL(string: "http://origin.invalid/"))
+            for body in [RequestBody.bytes(Self.body), .stream(Feed())] {
+                let request = Request(method: .post, url: url, body: body, options: options)
+                #expect(try await transport.collect(request).head.status.code == status)
+            }
+            #expect(proxy.activity.requests.map(\.bodyLength) == [0, 0])
+        }
+    }
+
     @Test(arguments: [true, false], [true, false])
     func `the body is sent whoever asks for a credential, if there is one for each`(
         proxyAsks: Bool, serverAsks: Bool

@@ -24,8 +24,11 @@ import Testing
     func `a challenge that is answered leaves nothing for the next leg`(isRefusal: Bool) throws {
         var receiving = TransferReceiving()
         if isRefusal { receiving.refuse(.credentials(.proxy)) } else { receiving.hold(try Self.head(407)) }
+        receiving.keep([1])
         let status = receiving.beginLeg()
         let (isHeld, part) = (receiving.isHeld, receiving.refusedPart)
+        let rest = receiving.takeUnread()
+        #expect(rest == [])
         #expect(status == (isRefusal ? nil : 407))
         #expect(!isHeld)
         #expect(part == nil)

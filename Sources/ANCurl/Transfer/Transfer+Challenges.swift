@@ -17,6 +17,7 @@ import HTTPTypes
 // | answer to a probe | next step |
 // |---|---|
 // | 401, 407 | libcurl sends the request with credentials, as another probe or with the body, or this is the response |
+// | 429, 503 | this is the response, of a party that is overloaded |
 // | any other | the transfer is abandoned, and another one sends the request without the credentials in question |
 //
 // After a success, libcurl would send the body itself, but without a credential that the proxy requires, and not at all
@@ -137,6 +138,7 @@ extension Transfer {
         case 407 where isStale(head.headers[values: .proxyAuthenticate]):
             return .refusal(.credentials(.proxy))
         case 401, 407: return .undecided
+        case 429, 503: return .response
         default: return state.repeating.probes.isEmpty ? .response : .refusal(.credentials(state.repeating.probes))
         }
     }

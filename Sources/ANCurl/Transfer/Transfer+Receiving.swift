@@ -93,7 +93,7 @@ package struct TransferReceiving: ~Copyable {
 
     /// Notes that the request is sent again, because the response was none. Returns the status of a held head.
     package mutating func beginLeg() -> Int? {
-        defer { (phase, handshake, chunks) = (.awaited, nil, nil) }
+        defer { (phase, handshake, chunks, unread) = (.awaited, nil, nil, .none) }
         return if case .held(let head) = phase { head.status.code } else { nil }
     }
 
