@@ -196,7 +196,8 @@ import Testing
     }
 
     @Test(arguments: [429, 503])
-    func `a proxy that is overloaded gets neither the body nor a request without credentials`(status: Int) async throws {
+    func `a proxy that is overloaded gets neither the body nor a request without credentials`(status: Int) async throws
+    {
         try await StubServer.with { proxy in
             proxy.fallback { _ in .status(status) }
             let credential = Credential(user: "user", password: "password", schemes: [.digest])

@@ -7,15 +7,37 @@ import TestSupport
 enum Picture {
     /// A file with a picture of 64 × 48 pixels: the left half red, the right half blue.
     static func halves(_ suffix: String) async throws -> Data {
-        try await inDirectory { directory in
-            try await vips("black", "half.v", "32", "48", "--bands", "3", in: directory)
-            try await vips("linear", "half.v", "red.v", "1", "255 0 0", "--uchar", in: directory)
-            try await vips("linear", "half.v", "blue.v", "1", "0 0 255", "--uchar", in: directory)
-            try await vips("join", "red.v", "blue.v", "both.v", "horizontal", in: directory)
+        try await shared.picture(suffix) {
             // Without an interpretation of the colours, it would be saved as shades of grey.
-            try await vips("copy", "both.v", "picture.v", "--interpretation", "srgb", in: directory)
-            try await vips("copy", "picture.v", "out\(suffix)", in: directory)
-            return try Data(contentsOf: directory.appending(path: "out\(suffix.prefix { $0 != "[" })"))
+            let picture = try await shared.picture("") {
+                try await made(
+                    ".v",
+                    by: [
+                        ["black", "half.v", "32", "48", "--bands", "3"],
+                        ["linear", "half.v", "red.v", "1", "255 0 0", "--uchar"],
+                        ["linear", "half.v", "blue.v", "1", "0 0 255", "--uchar"],
+                        ["join", "red.v", "blue.v", "both.v", "horizontal"],
+                        ["copy", "both.v", "out.v", "--interpretation", "srgb"],
+                    ])
+            }
+            return try await inDirectory { directory in
+                try picture.write(to: directory.appending(path: "picture.v"))
+                try await vips("copy", "picture.v", "out\(suffix)", in: directory)
+                return try Data(contentsOf: directory.appending(path: "out\(suffix.prefix { $0 != "[" })"))
+            }
+        }
+    }
+
+    private static let shared = Shared()
+
+    /// The pictures of several tests, each of which is made once.
+    private actor Shared {
+        private var pictures: [String: Task<Data, any Error>] = [:]
+
+        func picture(_ key: String, _ make: @escaping @Sendable () async throws -> Data) async throws -> Data {
+            let task = pictures[key] ?? Task { try await make() }
+            pictures[key] = task
+            return try await task.value
         }
     }
 

@@ -36,7 +36,9 @@ import Testing
             .map { URL(filePath: $0).deletingLastPathComponent().path }
         let program = try #require(ProcessInfo.processInfo.environment["AN_PRODUCTS"] ?? products) + "/Simulate"
         var command = Command(program)
-        command.environment = ["TRACE": "1", "SEED": "1", "COUNT": "6", "SWIFT_DETERMINISTIC_HASHING": "1"]
+        command.environment = [
+            "TRACE": "1", "SEED": "1", "COUNT": "\(rounds(6, few: 2))", "SWIFT_DETERMINISTIC_HASHING": "1",
+        ]
         // Those of AddressSanitizer apply to the program, too.
         command.environment?["ASAN_OPTIONS"] = ProcessInfo.processInfo.environment["ASAN_OPTIONS"]
         let first = try await command.run()
