@@ -734,14 +734,18 @@ import Testing
         }
     }
 
-    @Test func `an empty refusal of an expectation is no response`() async throws {
+    @Test(arguments: [true, false], [BodyDelivery.streamed, .collected(upTo: 1_000)])
+    func `a refusal of an expectation is no response, with or without content`(
+        isEmpty: Bool, delivery: BodyDelivery
+    ) async throws {
         try await withServer { server in
-            server.enqueue(.http2([.head(1, status: "417")]))
+            let content = isEmpty ? [] : [HTTP2Frame.data(1, "refused", endsStream: true)]
+            server.enqueue(.http2([.head(1, status: "417", endsStream: isEmpty)] + content))
             server.fallback { _ in .http2([.head(1), .data(1, "answer", endsStream: true)]) }
             let request = server.request(
                 method: .post, body: .string("hello"), options: options { $0.expectContinueTimeout = .seconds(3600) })
             let transport = try CurlTransport()
-            #expect(try await transport.text(request) == "answer")
+            #expect(try await transport.text(request, delivery: delivery) == "answer")
         }
     }
 

@@ -19,8 +19,10 @@ extension CurlTransport {
     }
 
     /// Performs a request and collects its body as text.
-    func text(_ request: Request) async throws -> String {
-        String(decoding: try await collect(request).body, as: UTF8.self)
+    func text(_ request: Request, delivery: BodyDelivery = .collected(upTo: 1 << 24)) async throws -> String {
+        try await withResponse(for: request, delivery: delivery, reporting: nil) { _, body in
+            String(decoding: try await body.collect(upTo: 1 << 24), as: UTF8.self)
+        }
     }
 
     /// Performs a request, streaming.

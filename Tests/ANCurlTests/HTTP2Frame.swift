@@ -27,9 +27,9 @@ struct HTTP2Frame {
             payload: [0x88, 0x0F, 0x0D, UInt8(length.utf8.count)] + Array(length.utf8))
     }
 
-    /// The end of a stream with a status of three digits and no other field.
-    static func head(_ stream: UInt32, status: String) -> HTTP2Frame {
-        HTTP2Frame(type: 1, flags: 5, stream: stream, payload: [0x48, 3] + Array(status.utf8))
+    /// A head with a status of three digits and no other field, by default the end of the stream.
+    static func head(_ stream: UInt32, status: String, endsStream: Bool = true) -> HTTP2Frame {
+        HTTP2Frame(type: 1, flags: endsStream ? 5 : 4, stream: stream, payload: [0x48, 3] + Array(status.utf8))
     }
 
     /// The end of a stream with status 401 and a `www-authenticate`, entry 61.

@@ -90,9 +90,9 @@ extension Transfer {
     /// Delivers a response that the server completed and libcurl lost. The cookies in its head are not stored by
     /// libcurl.
     func receiveLostAnswer() {
-        guard state.failure == nil, let stream = state.connection.stream, stream.isEnded,
-            !isStreamWhole || !state.parser.isComplete,
-            !state.parser.isInHead, let answer = state.connection.monitor?.answer(on: stream)
+        guard state.failure == nil, state.receiving.refusedPart == nil, !state.parser.isInHead,
+            let stream = state.connection.stream, stream.isEnded, !isStreamWhole || !state.parser.isComplete,
+            let answer = state.connection.monitor?.answer(on: stream)
         else { return }
         if !state.parser.isComplete {
             guard let lines = answer.head.flatMap(Self.lines) else { return }
