@@ -100,49 +100,58 @@ import Testing
         #expect(table.origin(of: Self.first, opened: opened) { ports[$0] } == .known(6))
     }
 
-    @Test func `a suspect connection is replaced by those of a generation that was not used before`() {
+    /// Connections of a server, each with its generation and whether it may be dead.
+    private static func table(_ connections: [(generation: Int?, isSuspect: Bool)]) -> ConnectionTable {
         var table = ConnectionTable()
-        table.insert(Self.first, socket: 7, origin: "a")
-        table.insert(Self.second, socket: 8, origin: "b")
-        #expect(table.generation(of: "a") == 0)
-        table.suspect(7)
-        table.suspect(7)
-        table.suspect(9)
-        #expect([table.generation(of: "a"), table.generation(of: "b")] == [1, 0])
-        table.insert(Self.third, socket: 9, origin: "a", generation: 1)
-        table.noteInput(7, at: .now)
-        #expect(table.isReplaced(7))
-        #expect(!table.isReplaced(8))
-        #expect(!table.isReplaced(9))
-        table.remove(7)
-        #expect(table.generation(of: "a") == 1)
-        table.suspect(9)
-        #expect(table.generation(of: "a") == 2)
-        table.remove(9)
-        #expect(table.generation(of: "a") == 0)
-        table.suspect(8)
-        #expect(table.generation(of: "b") == 3)
+        for (index, connection) in connections.enumerated() {
+            let local = SocketAddress(host: "192.0.2.1", port: 50_000 + index)
+            table.insert(
+                .init(local: local, remote: SocketAddress(host: "192.0.2.2", port: 443)), socket: Int32(index),
+                origin: "a", generation: connection.generation)
+        }
+        for (index, connection) in connections.enumerated() where connection.isSuspect { table.suspect(Int32(index)) }
+        return table
     }
 
-    @Test func `a suspect connection that proves alive is used again unless another one has taken its place`() {
-        var table = ConnectionTable()
-        table.insert(Self.first, socket: 7, origin: "a")
-        table.suspect(7)
-        #expect(table.isReplaced(7))
-        table.noteInput(7, at: .now)
-        #expect(!table.isReplaced(7))
-        #expect(table.generation(of: "a") == 0)
-        table.suspect(7)
+    @Test(
+        arguments: [
+            // The generations of connections, which may be dead, the one of new requests, and the connections that are
+            // closed after their exchanges.
+            ([], [], 0, []), ([(0, false)], [], 0, []), ([(0, true)], [], 1, [0]),
+            ([(0, true), (1, false)], [], 1, [0]), ([(0, true), (1, true)], [], 2, [0, 1]),
+            ([(0, false), (1, false)], [], 1, [0]), ([(0, true), (1, false), (2, true)], [], 1, [0, 2]),
+            // Recovered ones.
+            ([(0, true)], [0], 0, []), ([(0, true), (1, false)], [0], 1, [0]), ([(0, true), (1, true)], [0], 0, [1]),
+            ([(0, true), (1, true)], [0, 1], 1, [0]),
+            // Another one of the generation may be dead.
+            ([(0, true), (0, true)], [1], 1, [0]), ([(0, true), (0, true)], [0, 1], 0, []),
+            ([(0, true), (0, false), (1, false)], [], 1, [0, 1]),
+            // None of the latest generation was made, or the one of it may be dead.
+            ([(0, true), (1, false), (1, true)], [], 2, [0, 2]), ([(0, true), (1, false), (1, true)], [0], 0, [1, 2]),
+            // libcurl cannot tell these apart, or they do not carry HTTP/2.
+            ([(nil, true), (nil, false)], [], 0, [0]), ([(0, true), (nil, false)], [], 1, [0]),
+            ([(0, true), (nil, false)], [0], 0, []),
+        ] as [([(generation: Int?, isSuspect: Bool)], [Int32], Int, [Int32])])
+    func `new requests use the latest generation of connections of which none may be dead`(
+        connections: [(generation: Int?, isSuspect: Bool)], recovered: [Int32], generation: Int, replaced: [Int32]
+    ) {
+        var table = Self.table(connections)
+        for socket in recovered { table.noteInput(socket, at: .now) }
+        #expect(table.generation(of: "a") == generation)
+        #expect(table.generation(of: "b") == 0)
+        #expect(connections.indices.map(Int32.init).filter(table.isReplaced) == replaced)
+    }
+
+    @Test func `the generation of a server without connections is that of the first ones`() {
+        var table = Self.table([(0, true), (1, false)])
+        table.remove(0)
+        #expect(table.generation(of: "a") == 1)
+        table.suspect(1)
         #expect(table.generation(of: "a") == 2)
-        table.insert(Self.second, socket: 8, origin: "a", generation: 2)
-        table.insert(Self.third, socket: 9, origin: "b")
-        table.suspect(8)
-        table.noteInput(7, at: .now)
-        #expect(table.generation(of: "a") == 0, "The one that has taken its place may be dead, too.")
-        table.noteInput(8, at: .now)
-        #expect([7, 8, 9].map(table.isReplaced) == [true, false, false])
-        table.insert(Self.fourth, socket: 10, origin: "a", generation: 1)
-        #expect(table.isReplaced(10), "It was begun before.")
+        table.remove(1)
+        #expect(table.generation(of: "a") == 0)
+        table.suspect(1)
+        #expect(table.generation(of: "a") == 0)
     }
 
     @Test func `a connection is silent until bytes of a response come`() {

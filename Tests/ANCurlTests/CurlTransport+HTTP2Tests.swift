@@ -5,6 +5,7 @@ import ANHTTP
 import AsyncNetworkingTesting
 import Foundation
 import HTTPTypes
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct HTTP2Tests {
@@ -686,8 +687,10 @@ import Testing
         }
     }
 
-    @Test func `a connection that was silent and recovers takes new requests at the limit of connections`() async throws
-    {
+    @Test(arguments: [false, true])
+    func `a connection that was silent and recovers takes requests at the limit of connections`(
+        whichWait: Bool
+    ) async throws {
         try await withServer { server in
             let (recovery, answer) = (try ScriptGate(), try ScriptGate())
             server.fallback { _ in
@@ -712,15 +715,24 @@ import Testing
             }
             try await transport.stream(request { _ in }) { _, body in
                 var chunks = body.makeAsyncIterator()
-                var chunk = try await chunks.next()
+                let chunk = try await chunks.next()
                 #expect(chunk.map { String(decoding: $0, as: UTF8.self) } == "1")
                 let failure = try await transport.failure(request { $0.idle = .milliseconds(100) })
                 #expect(failure.reason == .timedOut(.responseHead))
-                recovery.open()
-                chunk = try await chunks.next()
-                #expect(chunk.map { String(decoding: $0, as: UTF8.self) } == "2")
+                func recover() async throws {
+                    recovery.open()
+                    let chunk = try await chunks.next()
+                    #expect(chunk.map { String(decoding: $0, as: UTF8.self) } == "2")
+                }
+                if !whichWait { try await recover() }
                 let events = EventRecorder()
                 async let third = transport.collect(request { $0.queue = .seconds(10) }, reporting: events)
+                if whichWait {
+                    try await eventually {
+                        await transport.features.snapshot().exchanges.contains { $0.phase == .queue }
+                    }
+                    try await recover()
+                }
                 _ = try await events.first {
                     switch $0 {
                     case .uploadProgress, .finished: true

@@ -10,9 +10,17 @@ package struct ConnectionTable {
     private var sockets: [Ends: Int32] = [:]
     /// The entries at the indices of their sockets, which the system numbers from 0.
     private var entries: [Entry] = []
-    /// The generations of the connections of origins that have replaced ones; none was used before.
-    private var generations: [String: Int] = [:]
-    private var lastGeneration = 0
+    /// The generations that new requests use; an origin without one has connections of generation 0 only, none of which
+    /// may be dead.
+    private var generations: [String: CurrentGeneration] = [:]
+    private var hasChanged = false
+
+    /// The generation that an origin's new requests use.
+    private struct CurrentGeneration {
+        let number: Int
+        /// Whether there is a connection of it.
+        let isTaken: Bool
+    }
 
     private struct Entry {
         /// The endpoints; `nil` if the socket has no connection in the table.
@@ -27,8 +35,8 @@ package struct ConnectionTable {
         var isHTTP10 = false
         /// Whether the connection may be dead.
         var isSuspect = false
-        /// The generation of the origin's connections for which it was made.
-        var generation = 0
+        /// The generation of the origin's connections that it belongs to; `nil` if there is none.
+        var generation: Int?
         /// How long the server keeps the connection open while it is idle, and the time since when it is idle.
         var idleTimeout: Duration?
         var idleSince: MonotonicInstant?
@@ -125,9 +133,12 @@ package struct ConnectionTable {
     }
 
     /// Adds a connection that carries its first request.
+    ///
+    /// - Parameter generation: The generation of the origin's connections that the request could use; `nil` for a connection
+    ///   without TLS, of which libcurl knows no generation, or without HTTP/2.
     package mutating func insert(
         _ connection: Ends, socket: Int32, _ way: Way? = nil, offersHTTP2: Bool = false,
-        origin: String = "", generation: Int = 0, version: HTTPVersion = .http1_1, at now: MonotonicInstant = .now
+        origin: String = "", generation: Int? = nil, version: HTTPVersion = .http1_1, at now: MonotonicInstant = .now
     ) {
         remove(socket)
         sockets[connection] = socket
@@ -136,6 +147,7 @@ package struct ConnectionTable {
         entries[index] = Entry(ends: connection, way: way, offersHTTP2: offersHTTP2)
         (entries[index].origin, entries[index].version, entries[index].opened) = (origin, version, now)
         entries[index].generation = generation
+        if generation ?? 0 > 0 || generations[origin] != nil { reviewGenerations(of: origin) }
     }
 
     /// A number above those of all sockets in the table.
@@ -170,33 +182,54 @@ package struct ConnectionTable {
         entries[Int(socket)].lastInput = now
         guard entries[Int(socket)].isSuspect else { return }
         entries[Int(socket)].isSuspect = false
-        restoreGeneration(of: socket)
+        reviewGenerations(of: entries[Int(socket)].origin)
     }
 
-    /// Lets new requests use a connection that is not dead if no other one has taken its place yet.
-    private mutating func restoreGeneration(of socket: Int32) {
-        let entry = entries[Int(socket)]
-        let isReplaced = sockets.values.map { entries[Int($0)] }.contains { other in
-            other.origin == entry.origin && other.generation > entry.generation && !other.isSuspect
-        }
-        if !isReplaced { generations[entry.origin] = entry.generation }
-    }
-
-    /// Marks a connection as possibly dead, until bytes of a response are received. Later connections of its origin are of
-    /// another generation.
+    /// Marks a connection as possibly dead, until bytes of a response are received.
     package mutating func suspect(_ socket: Int32) {
         guard contains(socket), !isSuspect(socket) else { return }
         entries[Int(socket)].isSuspect = true
-        lastGeneration += 1
-        generations[entries[Int(socket)].origin] = lastGeneration
+        reviewGenerations(of: entries[Int(socket)].origin)
     }
 
-    /// The generation of the connections that an origin's requests may use; 0 if none was replaced.
-    package func generation(of origin: String) -> Int { generations.isEmpty ? 0 : generations[origin] ?? 0 }
+    /// Determines which connections an origin's new requests use: those of the latest generation of which none may be dead,
+    /// because libcurl chooses one, or of another generation.
+    private mutating func reviewGenerations(of origin: String) {
+        let members = sockets.values.map { entries[Int($0)] }.filter { $0.origin == origin && $0.generation != nil }
+        let suspect = Set(members.filter(\.isSuspect).map(\.generation))
+        let numbers = members.compactMap(\.generation)
+        hasChanged = true
+        guard let last = numbers.max(), last > 0 || !suspect.isEmpty else { return generations[origin] = nil }
+        let latest = numbers.filter { !suspect.contains($0) }.max()
+        generations[origin] = CurrentGeneration(number: latest ?? last + 1, isTaken: latest != nil)
+    }
 
-    /// Whether others take the place of a connection, which is to be closed after its exchanges.
+    /// The generation of the connections that an origin's new requests use.
+    package func generation(of origin: String) -> Int { generations.isEmpty ? 0 : generations[origin]?.number ?? 0 }
+
+    /// Whether libcurl may choose a connection for new requests, as far as its generation decides.
+    package func isOffered(_ socket: Int32) -> Bool {
+        guard contains(socket), let generation = entries[Int(socket)].generation else { return true }
+        return generation == self.generation(of: entries[Int(socket)].origin)
+    }
+
+    /// Whether a connection is to be closed after its exchanges: it may be dead, or others take its place.
     package func isReplaced(_ socket: Int32) -> Bool {
-        contains(socket) && entries[Int(socket)].generation != generation(of: entries[Int(socket)].origin)
+        isSuspect(socket) || !isOffered(socket) && generations[entries[Int(socket)].origin]?.isTaken != false
+    }
+
+    /// The connections that are to be closed after their exchanges.
+    package var replaced: [Int32] { sockets.values.filter(isReplaced) }
+
+    /// Notes that an exchange no longer uses a connection.
+    package mutating func noteLeft(_ socket: Int32) {
+        if isReplaced(socket) { hasChanged = true }
+    }
+
+    /// Returns whether a connection was replaced, or left after that, or other ones are offered, since the last call.
+    package mutating func takeChange() -> Bool {
+        defer { hasChanged = false }
+        return hasChanged
     }
 
     /// Whether a connection may be dead and should carry no new requests.
@@ -258,9 +291,7 @@ package struct ConnectionTable {
         let origin = entries[Int(socket)].origin
         entries[Int(socket)] = Entry()
         sockets[ends] = nil
-        if generations[origin] != nil, !sockets.values.contains(where: { entries[Int($0)].origin == origin }) {
-            generations[origin] = nil
-        }
+        if generations[origin] != nil { reviewGenerations(of: origin) }
         return origin
     }
 

@@ -147,6 +147,7 @@ actor CurlEngine {
         transfer.state.admitted = state.now
         do throws(TransportError) {
             try transfer.limitTime()
+            try transfer.followGeneration()
             multi?.raiseLimits(by: context.dispatcher.longLived)
             if context.defects.contains(.countedResolvers), context.limits.maximumConnections != nil,
                 transfer.exchange.usesResolver
@@ -239,9 +240,19 @@ actor CurlEngine {
         }
         startWaiting()
         resumeAttempts()
-        state.retireReplaced(except: isInUse)
+        followConnections()
         let timeout = millisecondsUntilNextTimer()
         return isReading ? 0 : timeout
+    }
+
+    /// Closes connections that others have replaced, and lets requests that wait use those of new requests.
+    private func followConnections() {
+        guard state.connections.takeChange() else { return }
+        for socket in state.connections.replaced where !isInUse(socket) { state.retire(socket) }
+        for transfer in active.values where transfer.waitsForOldGeneration {
+            multi?.remove(transfer.handle)
+            start(transfer)
+        }
     }
 
     /// Makes libcurl try the next address of a name: a change of the pauses is what makes it look at a transfer soon. See

@@ -26,8 +26,6 @@ final class LoopState {
     @safe @exclusivity(unchecked) private var unread: Set<Int32> = []
     /// The sockets on which libcurl has given up to connect, with ``CurlDefects/forgottenAttempts``.
     @safe @exclusivity(unchecked) private var lostAttempts: Set<Int32> = []
-    /// The connections that transfers have left and that others have replaced.
-    @safe @exclusivity(unchecked) private var leftReplaced: [Int32] = []
     /// The transfers that send bodies over HTTP/1.1 without TLS, by socket.
     @safe @exclusivity(unchecked) var senders: [Int32: Transfer] = [:]
     /// When transfers with limited speed receive and send.
@@ -142,16 +140,7 @@ final class LoopState {
 
     /// Notes that a transfer no longer uses a connection.
     func didLeave(_ socket: Int32?) {
-        if let socket, connections.isReplaced(socket) { leftReplaced.append(socket) }
-    }
-
-    /// Shuts down the connections that others have replaced and that transfers have left since the last call, except those
-    /// in use.
-    func retireReplaced(except isInUse: (Int32) -> Bool) {
-        guard !leftReplaced.isEmpty else { return }
-        // The system may have given a number to another connection.
-        for socket in leftReplaced where connections.isReplaced(socket) && !isInUse(socket) { retire(socket) }
-        leftReplaced = []
+        if let socket { connections.noteLeft(socket) }
     }
 
     /// Closes the connection that has been idle longest, of the given origin or of any, except those in use.

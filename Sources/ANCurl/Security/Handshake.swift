@@ -384,11 +384,16 @@ extension EasyHandle {
         try set(CURLOPT_PROXY_SSL_OPTIONS, Int(CURLSSLOPT_ALLOW_BEAST))
     }
 
-    /// Sets the TLS options that represent the security settings. libcurl does not compare callbacks when it searches
-    /// for a connection or session to reuse. Therefore the directory of authorities, which it compares and which is
-    /// otherwise unused, is set to the key of the settings, and the generation of the origin's connections.
-    func apply(_ security: ConnectionSecurity, generation: Int, resumesSessions: Bool) throws(CurlFailure) {
+    /// Sets the key by which libcurl searches for a connection or session to reuse: that of the security settings, and the
+    /// generation of the origin's connections. libcurl does not compare callbacks, but the directory of authorities, which
+    /// is otherwise unused.
+    func setKey(of security: ConnectionSecurity, generation: Int) throws(CurlFailure) {
         try set(CURLOPT_CAPATH, generation == 0 ? security.key : "\(security.key)#\(generation)")
+    }
+
+    /// Sets the TLS options that represent the security settings.
+    func apply(_ security: ConnectionSecurity, resumesSessions: Bool) throws(CurlFailure) {
+        try setKey(of: security, generation: 0)
         // libcurl checks the name as well, by its own rules.
         let policy = security.policy
         if !policy.validatesDomainName || policy.evaluator != nil { try set(CURLOPT_SSL_VERIFYHOST, 0) }

@@ -199,7 +199,8 @@ extension Transfer {
             return state.connection.check(isUsable(socket, local: local, remote: remote))
         case .new(let socket):
             loop.connections.insert(
-                ends, socket: socket, way, offersHTTP2: allowsHTTP2, origin: self.origin, generation: generation,
+                ends, socket: socket, way, offersHTTP2: allowsHTTP2, origin: self.origin,
+                generation: state.connection.isHTTP2 && exchange.isSecure ? generation : nil,
                 version: state.connection.version, at: loop.now)
             state.connection.socket = socket
             state.connection.isFirst = true

@@ -29,7 +29,7 @@ final class Transfer: PriorityQueueElement {
     /// Whether a connection that speaks HTTP/2 may be used.
     let allowsHTTP2: Bool
     /// The generation of the origin's connections that may be used.
-    let generation: Int
+    private(set) var generation = 0
     /// The limits of the speed that apply to the host.
     let speedLimits: [SpeedLimit]
 
@@ -74,7 +74,6 @@ final class Transfer: PriorityQueueElement {
         addressGuard = try AddressGuard(exchange.options.connection.addresses)
         let url = exchange.request.url.absoluteString
         origin = place.origin
-        generation = loop.connections.generation(of: origin)
         do throws(CurlFailure) {
             handle = try EasyHandle()
         } catch {
@@ -120,8 +119,7 @@ final class Transfer: PriorityQueueElement {
             try loop.context.shares.attach(to: handle, withCookies: exchange.cookies == .libcurl)
             if let cookies { try handle.set(CURLOPT_COOKIE, cookies) }
             if let security = exchange.security {
-                try handle.apply(
-                    security, generation: generation, resumesSessions: exchange.options.tls.resumesSessions)
+                try handle.apply(security, resumesSessions: exchange.options.tls.resumesSessions)
             }
             // A head that does not fit into the buffer, with cookies and credentials, is cut by older versions of libcurl.
             let leastBuffer = max(
@@ -148,6 +146,26 @@ final class Transfer: PriorityQueueElement {
     func awaitHandshakes(_ awaits: Bool) throws(CurlFailure) {
         try handle.set(CURLOPT_PIPEWAIT, awaits)
         awaitsHandshakes = awaits
+    }
+
+    /// The generation of the origin's connections that new requests use.
+    private var currentGeneration: Int { allowsHTTP2 ? loop.connections.generation(of: origin) : 0 }
+
+    /// Makes libcurl choose from the connections that new requests use.
+    func followGeneration() throws(TransportError) {
+        let current = currentGeneration
+        guard current != generation, let security = exchange.security else { return }
+        do throws(CurlFailure) {
+            try handle.setKey(of: security, generation: current)
+        } catch {
+            throw error.transportError
+        }
+        generation = current
+    }
+
+    /// Whether the request waits for a connection of a generation that new requests do not use.
+    var waitsForOldGeneration: Bool {
+        state.admitted != nil && startTime == nil && state.clock.leftQueue == nil && generation != currentGeneration
     }
 
     /// When the request stops waiting for the handshakes of others; `nil` if it does not wait for any.
@@ -228,10 +246,9 @@ struct TransferState: ~Copyable {
         let isConnectionIntact = connection.stream?.rejection == .overload
         // One that carries one exchange at a time is closed with this attempt; others may be idle.
         let isClosed = connection.isSpoilt && !connection.isHTTP2 && !connection.isHTTP3
-        // Over TLS, libcurl does not find a connection that others have replaced.
-        let isReplaced = exchange.isSecure && connection.socket.map(loop.connections.isReplaced) == true
+        let isOffered = connection.socket.map(loop.connections.isOffered) ?? true
         let needsNewConnection =
-            !isUnprocessed && !isConnectionIntact && !isReplaced && !(isClosed && repeating.mayTryIdleConnection)
+            !isUnprocessed && !isConnectionIntact && isOffered && !(isClosed && repeating.mayTryIdleConnection)
             && (alternative == nil || repeating.attempts > 0)
         alternative = nil
         loop.didLeave(connection.socket)
