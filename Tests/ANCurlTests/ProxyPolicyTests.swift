@@ -20,6 +20,10 @@ import Testing
             (["ALL_PROXY": proxy], true, true),
             (["all_proxy": "HTTPS://proxy.example"], true, true), (["all_proxy": "http://proxy.example"], true, false),
             (["all_proxy": "proxy.example"], true, false), (["all_proxy": ""], true, false),
+            // The first variable that is not empty counts.
+            (["https_proxy": "http://proxy.example", "all_proxy": proxy], true, false),
+            (["https_proxy": proxy, "HTTPS_PROXY": "http://proxy.example"], true, true),
+            (["https_proxy": "", "ALL_PROXY": proxy], true, true),
         ] as [([String: String], Bool, Bool)])
     func `the environment may name a proxy over TLS`(environment: [String: String], isSecure: Bool, expected: Bool) {
         #expect(ProxyPolicy.environment.mayUseTLS(isSecure: isSecure) { environment["\($0)"] } == expected)

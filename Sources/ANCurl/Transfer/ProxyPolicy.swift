@@ -16,7 +16,7 @@ extension ProxyPolicy {
         switch self {
         case .proxy(let proxy): proxy.kind == .https
         case .environment:
-            Self.variables(isSecure: isSecure).contains { environment($0)?.lowercased().hasPrefix("https:") == true }
+            Self.value(isSecure: isSecure, environment)?.lowercased().hasPrefix("https:") == true
         case .none: false
         }
     }
@@ -29,7 +29,7 @@ extension ProxyPolicy {
     package func mayBeUsed(isSecure: Bool, environment: (StaticString) -> String?) -> Bool {
         switch self {
         case .proxy: true
-        case .environment: Self.variables(isSecure: isSecure).contains { environment($0)?.isEmpty == false }
+        case .environment: Self.value(isSecure: isSecure, environment) != nil
         case .none: false
         }
     }
@@ -44,8 +44,7 @@ extension ProxyPolicy {
         case .proxy(let proxy): return proxy
         case .none: return nil
         case .environment:
-            let values = Self.variables(isSecure: isSecure).lazy.compactMap(environment)
-            guard let text = values.first(where: { !$0.isEmpty }) else { return nil }
+            guard let text = Self.value(isSecure: isSecure, environment) else { return nil }
             let url = URL(string: text.contains("://") ? text : "http://" + text)
             guard let url, let host = url.host(), let kind = Proxy.Kind(rawValue: url.scheme?.lowercased() ?? "") else {
                 return nil
@@ -84,8 +83,10 @@ extension ProxyPolicy {
         return unsafe getenv(name).map { unsafe String(cString: $0) }
     }
 
-    /// Returns the names of the environment variables that libcurl reads.
-    private static func variables(isSecure: Bool) -> [StaticString] { isSecure ? secureVariables : plainVariables }
+    /// Returns the proxy that the environment names: as for libcurl, by the first variable that is not empty.
+    private static func value(isSecure: Bool, _ environment: (StaticString) -> String?) -> String? {
+        (isSecure ? secureVariables : plainVariables).lazy.compactMap(environment).first { !$0.isEmpty }
+    }
 
     private static let secureVariables: [StaticString] = ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
     private static let plainVariables: [StaticString] = ["http_proxy", "all_proxy", "ALL_PROXY"]
