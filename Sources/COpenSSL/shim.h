@@ -44,15 +44,6 @@ static inline void copenssl_accept_moving_writes(SSL *session) {
     SSL_set_mode(session, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
 }
 
-// A macro over SSL_ctrl. Whether SSL_read(3) goes on after a record without data, as it does by default.
-static inline void copenssl_skip_records(SSL *session, int skips) {
-    if (skips) {
-        SSL_set_mode(session, SSL_MODE_AUTO_RETRY);
-    } else {
-        SSL_clear_mode(session, SSL_MODE_AUTO_RETRY);
-    }
-}
-
 // X509V3_set_ctx is a function, but the database that it leaves unset is cleared by a macro.
 static inline X509V3_CTX copenssl_extension_context(X509 *issuer, X509 *subject) {
     X509V3_CTX context;

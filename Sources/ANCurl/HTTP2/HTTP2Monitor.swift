@@ -212,9 +212,6 @@ import COpenSSL
         defer { ERR_clear_error() }
         let handshake = unsafe Handshake.of(session)
         handshake?.isReadAhead = true
-        // A server could otherwise send session tickets without end, and occupy the loop.
-        unsafe copenssl_skip_records(session, 0)
-        defer { unsafe copenssl_skip_records(session, 1) }
         var result: Int32
         var isEmpty: Bool
         var recordsLeft = Self.maximumEmptyRecords

@@ -317,16 +317,15 @@ extension Transfer {
             unsafe _ = SSL_CTX_ctrl(context, SSL_CTRL_SET_READ_AHEAD, 0, nil)
             return CURLE_OK
         }
+        // For DNS over HTTPS, libcurl creates its own handle from this one's options. A policy for the server does not apply
+        // to the resolver.
+        let resolver = unsafe handle == self.handle.raw ? nil : exchange.options.connection.dnsOverHTTPS
         // SSL_read(3) would otherwise skip records without data as long as the server sends any, such as session tickets, and
         // occupy the loop. Within the session of a proxy, what remains of a record would not be found in the socket.
-        // libcurl's requests to a resolver may use one of the environment.
-        if !mayUseTLSProxy, unsafe handle == self.handle.raw {
+        if resolver != nil || !mayUseTLSProxy {
             unsafe _ = SSL_CTX_ctrl(context, SSL_CTRL_CLEAR_MODE, Int(SSL_MODE_AUTO_RETRY), nil)
         }
         do throws(TransportError) {
-            // For DNS over HTTPS, libcurl creates its own handle from this one's options. A policy for the server does
-            // not apply to the resolver.
-            let resolver = unsafe handle == self.handle.raw ? nil : exchange.options.connection.dnsOverHTTPS
             let security: ConnectionSecurity?
             if let resolver {
                 // That handle reads the environment, and its contexts for proxies have no mark.
