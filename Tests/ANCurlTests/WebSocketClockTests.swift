@@ -92,33 +92,36 @@ import Testing
     @Test func `a server has 5 s to answer a close frame`() {
         var clock = clock
         clock.open()
-        clock.close(at: at(10), after: 0)
-        clock.close(at: at(12), after: 0)
+        clock.close(at: at(10), after: nil)
+        clock.close(at: at(12), after: nil)
         clock.noteInput(at: at(13))
         #expect(clock.step(at: at(14), isPaused: false, after: 0) == .none)
         #expect(clock.step(at: at(15), isPaused: false, after: 0) == .closed)
     }
 
-    /// A look at the output 4 s after a close frame behind 1,000 bytes, of which 100 were delivered before.
+    /// A look at the output 4 s after a close frame, and a last one before it, when 100 bytes were delivered.
     @Test(
         arguments: [
-            // The number of bytes that were delivered, and those before the close frame: none if the server has sent it.
-            (100, 1000, false), (101, 1000, true), (1008, 1000, true), (101, 0, false),
-        ])
+            // The number of bytes that were delivered, those before the close frame, and those of them that were delivered
+            // before it; none of the two if the server has sent a close frame.
+            (100, (1000, 100), false), (101, (1000, 100), true), (1008, (1000, 100), true), (101, nil, false),
+            (500, (1000, 500), false), (501, (1000, 500), true), (1008, (1000, 1000), false),
+        ] as [(Int, (count: Int, delivered: Int)?, Bool)])
     func `a server has 5 s from the delivery of bytes before the close frame`(
-        count: Int, offset: Int, isPostponed: Bool
+        count: Int, output: (count: Int, delivered: Int)?, isPostponed: Bool
     ) {
         var clock = clock
         clock.open()
         clock.noteDelivery(of: 100, isBlocked: true, at: at(9))
-        clock.close(at: at(10), after: offset)
-        #expect(clock.isAwaitingAnswer == (offset > 0))
+        clock.close(at: at(10), after: output)
+        let isDelivered = output.map { $0.delivered >= $0.count } ?? true
+        #expect(clock.isAwaitingAnswer == !isDelivered)
         clock.noteDelivery(of: count, isBlocked: true, at: at(14))
         #expect(clock.limit(isPaused: false, now: at(14))?.deadline == at(isPostponed ? 19 : 15))
         // The server answers only what it has received.
         clock.noteDelivery(of: 1008, isBlocked: false, at: at(14))
         clock.noteDelivery(of: 1009, isBlocked: false, at: at(18))
-        #expect(clock.limit(isPaused: false, now: at(18))?.deadline == at(offset > 0 ? 19 : 15))
+        #expect(clock.limit(isPaused: false, now: at(18))?.deadline == at(isDelivered ? 15 : 19))
         #expect(!clock.isAwaitingAnswer)
     }
 }

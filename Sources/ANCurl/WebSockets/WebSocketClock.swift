@@ -57,10 +57,12 @@ package struct WebSocketClock {
 
     /// Notes that the connection is being closed.
     ///
-    /// - Parameter outputCount: The number of bytes before the close frame; 0 if the server has sent one, and need not read
-    ///   any more.
-    package mutating func close(at now: MonotonicInstant, after outputCount: Int) {
-        if closed == nil { (closed, closeOffset) = (now, outputCount) }
+    /// - Parameter output: The number of bytes before the close frame, and of those that the server's system has received,
+    ///   which do not postpone the limit; `nil` if the server has sent a close frame, and need not read any more.
+    package mutating func close(at now: MonotonicInstant, after output: (count: Int, delivered: Int)?) {
+        guard closed == nil else { return }
+        (closed, closeOffset) = (now, output?.count ?? 0)
+        deliveredCount = max(deliveredCount, output?.delivered ?? 0)
     }
 
     /// Notes that both close frames were exchanged: the server closes the connection (RFC 6455 §7.1.1).

@@ -88,7 +88,7 @@ final class WebSocketConnection {
         framesLeft = Self.framesPerTurn
         // Frames that arrived before a pause come first.
         var hasMore = try handleFrames(of: transfer)
-        perform(channel.takeCommands(), for: transfer)
+        perform(channel.takeCommands(), at: transfer.loop.now)
         try sendUnlessLost(transfer)
         if !hasMore, wantsInput { hasMore = try receive(by: transfer) }
         if let sendFailure, !hasMore { throw phase == .open ? sendFailure : .complete }
@@ -129,29 +129,33 @@ final class WebSocketConnection {
     /// The number of bytes that were sent or wait for it.
     private var outputCount: Int { channel.withOutput { $0.acceptedCount + $0.count } }
 
-    /// Notes how much of the output the system has delivered.
-    func noteDelivery(of transfer: Transfer) {
-        guard isOpen, let undelivered = Transfer.undelivered(on: socket) else { return }
-        let (count, isBlocked) = channel.withOutput { ($0.acceptedCount - Int(undelivered), !$0.isEmpty) }
-        clock.noteDelivery(of: count, isBlocked: isBlocked, at: transfer.loop.now)
+    /// The number of bytes that the system has delivered; `nil` if it does not know.
+    private var deliveredCount: Int? {
+        Transfer.undelivered(on: socket).map { undelivered in
+            channel.withOutput { $0.acceptedCount - Int(undelivered) }
+        }
     }
 
-    private func perform(_ commands: [WebSocketChannel.Command], for transfer: Transfer) {
+    /// Notes how much of the output the system has delivered.
+    func noteDelivery(of transfer: Transfer) {
+        guard isOpen, let count = deliveredCount else { return }
+        clock.noteDelivery(of: count, isBlocked: channel.hasOutput, at: transfer.loop.now)
+    }
+
+    private func perform(_ commands: [WebSocketChannel.Command], at now: MonotonicInstant) {
         for command in commands {
             switch command {
-            case .close(let closure): close(closure, for: transfer)
+            case .close(let closure): close(closure, at: now)
             case .fail(let violation):
-                close(WebSocketClosure(code: violation.code, reason: violation.reason), for: transfer)
+                close(WebSocketClosure(code: violation.code, reason: violation.reason), at: now)
                 phase = .failing
             }
         }
     }
 
-    private func close(_ closure: WebSocketClosure, for transfer: Transfer) {
+    private func close(_ closure: WebSocketClosure, at now: MonotonicInstant) {
         guard let frame = machine.close(closure) else { return }
-        // What was delivered before does not postpone the answer's limit.
-        noteDelivery(of: transfer)
-        clock.close(at: transfer.loop.now, after: outputCount)
+        clock.close(at: now, after: (outputCount, deliveredCount ?? 0))
         append(frame)
     }
 
@@ -308,13 +312,13 @@ final class WebSocketConnection {
                 case .closed(let closure, let answer):
                     channel.receive(closure)
                     if let answer { append(answer) }
-                    clock.close(at: transfer.loop.now, after: 0)
+                    clock.close(at: transfer.loop.now, after: nil)
                     phase = .ending
                 }
             }
             return false
         } catch {
-            close(WebSocketClosure(code: error.code, reason: error.reason), for: transfer)
+            close(WebSocketClosure(code: error.code, reason: error.reason), at: transfer.loop.now)
             // The failure is known; whether the close frame can be sent does not matter.
             try? send(by: transfer)
             channel.flush()
