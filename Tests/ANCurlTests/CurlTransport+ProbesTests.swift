@@ -6,6 +6,7 @@ import ANSystem
 import AsyncNetworkingTesting
 import Foundation
 import HTTPTypes
+import TestSupport
 import Testing
 
 /// If libcurl answers challenges, it first sends a request with a body without the body. No answer to that is the response.
@@ -280,6 +281,32 @@ import Testing
                 }
                 #expect(text == "end")
             }
+        }
+    }
+
+    /// The source, of whose bytes all were sent, fails while libcurl receives the response.
+    @Test(.enabled(if: try CurlTransport().authenticationSchemes.contains(.ntlm)))
+    func `a final challenge is the response although the body's source has failed`() async throws {
+        try await StubServer.with { server in
+            server.route("/", method: "POST") { request in
+                guard request.bodyLength > 0 else {
+                    return .status(401, headers: ["WWW-Authenticate": Self.ntlmChallenge])
+                }
+                let fields = "WWW-Authenticate: NTLM\r\nContent-Length: 0\r\n"
+                let text = "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 401 Unauthorized\r\n\(fields)\r\n"
+                return Script([.send(Data(text.utf8))])
+            }
+            let barrier = Barrier { if case .informational = $0 { true } else { false } }
+            var request = digestRequest(server, "/", scheme: .ntlm)
+            request.body = .writer(length: 5) { writer in
+                try await writer.write("hello")
+                try await eventually { barrier.isReached.isRaised }
+                barrier.mayPass.signal()
+                throw Planned()
+            }
+            let transport = try CurlTransport()
+            let (head, _) = try await transport.collect(request, reporting: barrier)
+            #expect(head.status.code == 401)
         }
     }
 

@@ -24,18 +24,6 @@ import Testing
         }
     }
 
-    /// Blocks the engine's thread at the head of a response.
-    private struct Barrier: ExchangeEventSink {
-        let isReached = Flag()
-        let mayPass = DispatchSemaphore(value: 0)
-
-        func receive(_ event: ExchangeEvent) {
-            guard case .head = event else { return }
-            isReached.raise()
-            mayPass.wait()
-        }
-    }
-
     /// Calls `receive` with a connection that the server has closed by a close frame and reset, which the engine does not
     /// know yet. `prepare` is called before, while the engine's thread is blocked.
     private func withReset(

@@ -3,6 +3,7 @@
 import ANCurl
 import ANHTTP
 import AsyncNetworkingTesting
+import Dispatch
 import FoundationEssentials
 import HTTPTypes
 import Synchronization
@@ -122,6 +123,23 @@ struct Generated: AsyncSequence, Sendable {
 /// An error of a test's own.
 struct Planned: Error, Hashable {
     var number = 0
+}
+
+/// Blocks the engine's thread at an event, by default at the head of a response.
+struct Barrier: ExchangeEventSink {
+    let isReached = Flag()
+    let mayPass = DispatchSemaphore(value: 0)
+    private let isAt: @Sendable (ExchangeEvent) -> Bool
+
+    init(at isAt: @escaping @Sendable (ExchangeEvent) -> Bool = { if case .head = $0 { true } else { false } }) {
+        self.isAt = isAt
+    }
+
+    func receive(_ event: ExchangeEvent) {
+        guard isAt(event) else { return }
+        isReached.raise()
+        mayPass.wait()
+    }
 }
 
 /// Something that happened, once.

@@ -518,7 +518,11 @@ extension CurlEngine {
     /// Resumes sending after the body's source has bytes, or ends the transfer if the source failed.
     func resumeSending(_ exchange: Exchange) {
         guard let transfer = active[ObjectIdentifier(exchange)] else { return }
-        if let error = transfer.uploadError { return finish(transfer, .failure(error)) }
+        if let error = transfer.uploadError {
+            // The server may have refused the body by a response that is complete.
+            finishCompleted()
+            return finish(transfer, .failure(error))
+        }
         if transfer.state.sending.resume() { resume(transfer) }
     }
 
