@@ -169,7 +169,9 @@ import Testing
         try await StubServer.with { server in
             server.fallback { _ in .text("ok") }
             try await StubServer.with(.init(tls: .init(try authority.issue()))) { resolver in
-                resolver.route("/dns-query", method: "POST") { Self.answer(to: $0.body, ends: [2, 1, 3]) }
+                resolver.route("/dns-query", method: "POST") {
+                    Self.answer(to: $0.body, addresses: [2, 1, 3].map(Self.local))
+                }
                 let options = options { $0.dnsOverHTTPS = resolver.url("/dns-query") }
                     .with { $0.tls.trustRoots = .pem(authority.pemData) }
                 let request = Request(url: server.url(host: "name.invalid"), options: options)
@@ -184,15 +186,20 @@ import Testing
         }
     }
 
-    /// In whatever order libcurl tries the addresses, a silent one is tried before 127.0.0.1, and then one that refuses at
-    /// once.
+    /// In whatever order libcurl tries the addresses, a silent one is tried before 127.0.0.1, and then two that cannot
+    /// be reached, which the system says at once.
     @Test func `a silent address of a name does not hide the next ones`() async throws {
         let authority = try TestCertificateAuthority()
         try await StubServer.with { server in
             server.fallback { _ in .text("ok") }
             let silent = try [2, 3].map { try DeafPort(.full, end: $0, port: server.endpoint.port) }
             try await StubServer.with(.init(tls: .init(try authority.issue()))) { resolver in
-                resolver.route("/dns-query", method: "POST") { Self.answer(to: $0.body, ends: [2, 4, 1, 4, 3]) }
+                let unreachable = [[127, 255, 255, 255], [255, 255, 255, 255]] as [[UInt8]]
+                resolver.route("/dns-query", method: "POST") {
+                    Self.answer(
+                        to: $0.body,
+                        addresses: [Self.local(2)] + unreachable + [Self.local(1)] + unreachable + [Self.local(3)])
+                }
                 let options = options { $0.dnsOverHTTPS = resolver.url("/dns-query") }.with {
                     $0.tls.trustRoots = .pem(authority.pemData)
                     $0.timeouts.connect = .seconds(4)
@@ -205,13 +212,16 @@ import Testing
         }
     }
 
-    /// Answers a DNS query for IPv4 addresses with 127.0.0.1, or with several that begin with 127.0.0, and another one
-    /// with no record. See RFC 1035 §4.1.
-    private static func answer(to query: Data, ends: [UInt8] = [1]) -> Script {
+    /// An address of this machine.
+    private static func local(_ end: UInt8) -> [UInt8] { [127, 0, 0, end] }
+
+    /// Answers a DNS query for IPv4 addresses with 127.0.0.1 or other ones, and another one with no record. See RFC 1035
+    /// §4.1.
+    private static func answer(to query: Data, addresses: [[UInt8]] = [local(1)]) -> Script {
         let isForIPv4 = query.dropFirst(26).prefix(2) == Data([0, 1])
-        let addresses = isForIPv4 ? ends : []
+        let addresses = isForIPv4 ? addresses : []
         let header: [UInt8] = [0, 0, 0x81, 0x80, 0, 1, 0, UInt8(addresses.count), 0, 0, 0, 0]
-        let records = addresses.flatMap { [0xC0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0, $0] as [UInt8] }
+        let records = addresses.flatMap { ([0xC0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4] as [UInt8]) + $0 }
         let question = query.dropFirst(12).prefix(18)
         return .data(Data(header) + question + Data(records), headers: ["Content-Type": "application/dns-message"])
     }
