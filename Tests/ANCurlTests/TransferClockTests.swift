@@ -87,8 +87,12 @@ import Testing
         #expect(limit(at: 194) == .seconds(35 + queued))
         clock.connect(at: Self.at(195))
         #expect(limit(at: 195) == .seconds(25))
-        clock.reconnect(at: Self.at(200))
-        #expect(limit(at: 200) == .seconds(countsQueue ? 125 : 25))
+        clock.noteActivity(at: Self.at(5_000))
+        clock.reconnect(at: Self.at(5_200))
+        #expect(limit(at: 5_200) == .seconds(countsQueue ? 225 : 25))
+        clock.enterQueueAgain(at: Self.at(5_300))
+        clock.leaveQueue(at: Self.at(5_300))
+        #expect(limit(at: 5_300) == .seconds(countsQueue ? 5_225 : 25))
     }
 
     @Test func `without a limit on connecting libcurl has none`() {

@@ -15,6 +15,8 @@ package struct TransferClock {
     private var lastActivity: MonotonicInstant
     /// The time since then, or since the current phase began, in which the loop could not run.
     private var lateness = Duration.zero
+    /// The time of the last activity on a connection that was lost, since when libcurl makes another one or waits for it.
+    private var lost: MonotonicInstant?
 
     package init(start: MonotonicInstant, timeouts: Timeouts) {
         self.start = start
@@ -41,6 +43,7 @@ package struct TransferClock {
     package mutating func reconnect(at now: MonotonicInstant) {
         leftQueue = now
         connected = nil
+        lost = lastActivity
         lateness = .zero
     }
 
@@ -55,6 +58,7 @@ package struct TransferClock {
         enteredQueue = now
         leftQueue = nil
         connected = nil
+        lost = nil
         lateness = .zero
     }
 
@@ -78,14 +82,16 @@ package struct TransferClock {
     /// Returns the limit on connecting to be set in libcurl, as it counts: a fourth later than it expires here, so that some
     /// of it is left for other addresses; `nil` if there is none.
     ///
-    /// - Parameter start: The time since when libcurl counts, if it counts the time in which the request waits.
-    package func connectLimit(countedSince start: MonotonicInstant?, at now: MonotonicInstant) -> Duration? {
+    /// - Parameter admitted: The time since when libcurl counts for the first connection, if it counts the time in which the
+    ///   request waits.
+    package func connectLimit(countedSince admitted: MonotonicInstant?, at now: MonotonicInstant) -> Duration? {
         guard let connect = timeouts.connect?.bounded else { return nil }
         // A division of durations takes hundreds of instructions.
         let reserve = Duration(attoseconds: connect.attoseconds >> 2) + .milliseconds(100)
         guard connected == nil else { return connect + reserve }
         let expiry = leftQueue.map { $0.advanced(by: connect + lateness) } ?? now.advanced(by: connect)
-        return (start ?? leftQueue ?? now).duration(to: max(now, expiry)) + reserve
+        let start = admitted.map { lost ?? $0 } ?? leftQueue ?? now
+        return start.duration(to: max(now, expiry)) + reserve
     }
 
     /// Returns when the limit in libcurl must be set anew, if it counts the time in which the request waits: as long as it
