@@ -8,20 +8,6 @@ import Testing
 
 /// Socket options and addresses of connections, as the system reports them.
 @Suite(.timeLimit(.minutes(5))) struct SocketsTests {
-    /// The client socket of a connection to a port of 127.0.0.1.
-    private func socket(to port: Int) -> Int32? {
-        (0..<65_536).first { number in
-            var name = sockaddr_in()
-            var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-            let code = unsafe withUnsafeMutablePointer(to: &name) { pointer in
-                unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    unsafe getpeername(number, $0, &size)
-                }
-            }
-            return code == 0 && name.sin_family == sa_family_t(AF_INET) && UInt16(bigEndian: name.sin_port) == port
-        }
-    }
-
     private func option(_ name: Int32, at level: Int32, of socket: Int32) -> Int32? {
         var value: Int32 = -1
         var size = socklen_t(MemoryLayout<Int32>.size)
@@ -38,7 +24,7 @@ import Testing
             let request = server.request(options: .with { $0.connection.tcpKeepAlive = interval })
             let task = Task { _ = try await transport.collect(request) }
             try await server.requests(count: 1)
-            let client = try #require(socket(to: server.endpoint.port))
+            let client = try #require(server.clientSocket)
             #expect(option(SO_KEEPALIVE, at: SOL_SOCKET, of: client) == (seconds == nil ? 0 : 1))
             if let seconds {
                 #expect(option(TCP_KEEPIDLE, at: Int32(IPPROTO_TCP), of: client) == seconds)

@@ -5,6 +5,7 @@ import ANHTTP
 import AsyncNetworkingTesting
 import Dispatch
 import FoundationEssentials
+import Glibc
 import HTTPTypes
 import Synchronization
 import Testing
@@ -71,6 +72,23 @@ extension StubServer {
         options: TransferOptions? = nil
     ) -> Request {
         Request(method: method, url: url(path), headers: headers, body: body, options: options)
+    }
+}
+
+extension StubServer {
+    /// A socket of this process that is connected to the server, over IPv4.
+    var clientSocket: Int32? {
+        (0..<65_536).first { number in
+            var name = sockaddr_in()
+            var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+            let code = unsafe withUnsafeMutablePointer(to: &name) { pointer in
+                unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    unsafe getpeername(number, $0, &size)
+                }
+            }
+            return code == 0 && name.sin_family == sa_family_t(AF_INET)
+                && UInt16(bigEndian: name.sin_port) == endpoint.port
+        }
     }
 }
 
