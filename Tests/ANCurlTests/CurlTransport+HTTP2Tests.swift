@@ -514,26 +514,33 @@ import Testing
         async throws
     {
         try await withServer { server in
+            let (second, third) = (try ScriptGate(), try ScriptGate())
             server.fallback { _ in
-                let isFirst = server.activity.connectionsAccepted == 1
                 var script = Script.http2([.head(1), .data(1, "1", endsStream: true)])
+                guard server.activity.connectionsAccepted == 1 else { return script }
                 script.actions.removeLast()
                 // The third exchange of the first connection remains unfinished.
                 script.actions += [
-                    .delay(.milliseconds(200)),
-                    .send(HTTP2Frame.head(3).bytes + HTTP2Frame.data(3, "3", endsStream: true).bytes),
-                    .delay(.milliseconds(200)), .send(isFirst ? HTTP2Frame.head(5).bytes : Data()), .hang,
+                    .wait(second), .send(HTTP2Frame.head(3).bytes + HTTP2Frame.data(3, "3", endsStream: true).bytes),
+                    .wait(third), .send(HTTP2Frame.head(5).bytes), .hang,
                 ]
                 return script
             }
             let transport = try CurlTransport(http2: .exclusive)
-            let options = options()
-            for text in ["1", "3"] {
-                #expect(try await transport.text(server.request(options: options)) == text)
-                #expect(server.activity.connectionsAccepted == 1)
+            let request = server.request(options: options())
+            @Sendable func open(_ gate: ScriptGate) async throws {
+                try await eventually { await transport.features.snapshot().exchanges.first?.connection != nil }
+                gate.open()
             }
-            try await transport.stream(server.request(options: options)) { _, _ in }
-            #expect(try await transport.text(server.request(options: options)) == "1")
+            #expect(try await transport.text(request) == "1")
+            async let opening: Void = open(second)
+            #expect(try await transport.text(request) == "3")
+            try await opening
+            #expect(server.activity.connectionsAccepted == 1)
+            async let openingLast: Void = open(third)
+            try await transport.stream(request) { _, _ in }
+            try await openingLast
+            #expect(try await transport.text(request) == "1")
             #expect(server.activity.connectionsAccepted == 2)
         }
     }
