@@ -5,6 +5,7 @@ import ANHTTP
 import AsyncNetworkingTesting
 import Foundation
 import HTTPTypes
+import Synchronization
 import TestSupport
 import Testing
 
@@ -52,6 +53,35 @@ import Testing
                 let metrics = try await transport.ending(of: request).metrics
                 #expect(metrics.responseBodyBytes == 5)
             }
+        }
+    }
+
+    /// The reader takes nothing, so that libcurl does not read the end of the connection.
+    @Test(arguments: [false, true])
+    func `nothing is taken from a source once the connection is lost`(isSecure: Bool) async throws {
+        let authority = try TestCertificateAuthority()
+        let tls = try isSecure ? StubServer.TLS(authority.issue()) : nil
+        try await StubServer.with(.init(tls: tls)) { server in
+            let gate = try ScriptGate()
+            let head = Data("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n".utf8)
+            let part: [Script.Action] = [.send(head), .send(Data(count: 4 << 20)), .wait(gate)]
+            server.enqueue(
+                Script([.readBody(upTo: 4)] + part + [.end(.closeWithoutReading)], readsBodyFirst: false))
+            let transport = try CurlTransport(options: .with { $0.tls.trustRoots = .pem(authority.pemData) })
+            let count = Atomic(0)
+            let body = RequestBody.writer { writer in
+                while true {
+                    try await writer.write(Data(count: 64 << 10))
+                    count.wrappingAdd(1, ordering: .relaxed)
+                }
+            }
+            _ = try? await transport.stream(server.request(method: .post, body: body)) { _, _ in
+                gate.open()
+                // A connection that is lost takes some hundred chunks at once.
+                let pause = ContinuousClock.now + .seconds(1)
+                while count.load(ordering: .relaxed) < 1_000, .now < pause { await Task.yield() }
+            }
+            #expect(count.load(ordering: .relaxed) < 1_000)
         }
     }
 

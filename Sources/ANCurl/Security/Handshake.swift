@@ -23,6 +23,8 @@ final class Handshake {
     /// Whether the server has sent `close_notify`. Without it, an attacker who cuts the connection could truncate a
     /// response. See RFC 8446 §6.1.
     private(set) var isClosedByServer = false
+    /// Whether a failure to send was hidden from OpenSSL; see ``Transfer/expectSendFailure()``.
+    var hasLostOutput = false
 
     /// Creates the handshake of a connection to a server, or to a DNS-over-HTTPS resolver used by a transfer.
     ///

@@ -19,7 +19,7 @@ import Glibc
 // | bytes of a request's body | libcurl reads them into a buffer of its own (`CURLOPT_READFUNCTION`); `CURLOPT_POSTFIELDS` is not used |
 // | strings and blobs | libcurl copies them |
 // | the shares: `CURLOPT_SHARE` | the loop's state owns them, and outlives all transfers |
-// | the arguments of OpenSSL's callbacks | ``Handshake`` is retained by the TLS session to which it belongs, the key log by the context |
+// | the arguments of OpenSSL's callbacks, and that of the BIO | ``Handshake`` is retained by the TLS context to which it belongs, which the session and so its BIO retain, the key log by the context |
 // | the handle: nghttp2's user data of a stream | see ``HTTP2Sharing``: a connection that may hold frames of an unfinished request is closed when its handle is removed, or libcurl clears the pointer |
 // | the transfers of ``HTTP2Monitor`` and ``LoopState`` | removed when the transfer leaves its connection, which is before its handle is freed, and never within a callback |
 

@@ -18,6 +18,8 @@ package struct TransferConnection: ~Copyable {
     var monitor: HTTP2Monitor?
     var stream: HTTP2Stream?
     package private(set) var fate = Fate.reusable
+    /// The handshake of a connection over TLS on which a failure to send is hidden.
+    var handshake: Handshake?
     /// Whether libcurl ignores the length that a response declares.
     private var ignoresLength = false
     /// The address to which a connection was attempted last.
@@ -88,7 +90,7 @@ package struct TransferConnection: ~Copyable {
     package mutating func leave() {
         (socket, stream, fate, ignoresLength) = (nil, nil, .reusable, false)
         (triedAddress, socketError, sockets) = (nil, nil, [])
-        (refusal, lacksIdentity) = (nil, false)
+        (refusal, lacksIdentity, handshake) = (nil, false, nil)
     }
 }
 

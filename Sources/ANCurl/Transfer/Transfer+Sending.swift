@@ -136,6 +136,8 @@ extension Transfer {
         case .pause: return CCURL_READ_PAUSE
         case .end: return 0
         }
+        // It would take what is lost. Reading finds the reason, also if the reader goes on later.
+        if state.connection.handshake?.hasLostOutput == true { return CCURL_READ_PAUSE }
         guard maySend() else {
             state.sending.pause()
             return CCURL_READ_PAUSE

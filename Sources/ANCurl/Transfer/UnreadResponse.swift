@@ -76,11 +76,17 @@ extension Transfer {
         guard let session = unsafe tlsSession else { return }
         // The socket holds encrypted bytes, of which libcurl discards some before it closes the socket. Failures are
         // hidden from OpenSSL instead: libcurl then reads what has arrived, or the end of the connection.
-        unsafe BIO_set_callback_ex(SSL_get_wbio(session)) {
-            sink, operation, _, count, _, _, result, written in
+        guard let handshake = unsafe Handshake.of(session), let sink = unsafe SSL_get_wbio(session) else { return }
+        state.connection.handshake = handshake
+        let pointer = unsafe Unmanaged.passUnretained(handshake).toOpaque()
+        unsafe BIO_set_callback_arg(sink, pointer.assumingMemoryBound(to: CChar.self))
+        unsafe BIO_set_callback_ex(sink) { sink, operation, _, count, _, _, result, written in
             guard operation == BIO_CB_WRITE | BIO_CB_RETURN, result <= 0,
                 unsafe BIO_test_flags(sink, BIO_FLAGS_SHOULD_RETRY) == 0
             else { return Int(result) }
+            if let pointer = unsafe BIO_get_callback_arg(sink) {
+                unsafe Unmanaged<Handshake>.fromOpaque(pointer).takeUnretainedValue().hasLostOutput = true
+            }
             unsafe written?.pointee = count
             return 1
         }
