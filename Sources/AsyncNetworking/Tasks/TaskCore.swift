@@ -371,12 +371,13 @@ extension TaskCore: CallEventSink {
             let position = request[UploadPosition.self]
             // The log would keep each part of the upload.
             if position != nil { request.body = .none }
-            update { [request] state in
-                state.machine.beginExchange()
+            let action = update { [request] state in
                 state.record(.exchange(exchange, .started(request)))
                 state.tracker.beginExchange(
                     exchange, at: time, sendingFrom: position?.offset ?? 0, of: position?.total)
+                return state.machine.beginExchange()
             }
+            if let action { scheduler.apply(action, of: self) }
         case .uploadProgress(let progress):
             update { $0.record(sent: $0.tracker.send(progress, by: exchange, at: time)) }
         case .downloadProgress(let progress):

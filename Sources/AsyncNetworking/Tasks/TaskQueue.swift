@@ -172,7 +172,11 @@ final class TaskScheduler: Sendable {
             }
             enqueue(Waiter(core: core, waiting: waiting), in: state)
         case .takeSlot:
-            state.withLock { $0.queue?.readmit() }
+            let removed = state.withLock { state in
+                state.queue?.readmit()
+                return state.queue?.remove(id: core.id)
+            }
+            removed?.waiting.end()
             admit(core, in: state)
         case .dequeue:
             guard let removed = state.withLock({ $0.queue?.remove(id: core.id) }) else { break }

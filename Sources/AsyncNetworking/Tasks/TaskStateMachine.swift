@@ -11,7 +11,8 @@
 /// | finished | – | returns the slot | – | – | – |
 ///
 /// A running task that is cancelled keeps its slot until it has ended. A suspended one may have connections for which the
-/// tasks wait that got its slot, so it continues at once.
+/// tasks wait that got its slot, so it continues at once; so does one that waits, but whose exchange begins, because it had a
+/// slot before.
 package struct TaskStateMachine: Hashable, Sendable {
     /// The current state.
     package private(set) var state = TaskState.suspended
@@ -54,8 +55,11 @@ package struct TaskStateMachine: Hashable, Sendable {
         return true
     }
 
-    /// Notes that an exchange of the task begins.
-    package mutating func beginExchange() { hasExchange = true }
+    /// Notes that an exchange of the task begins; returns `nil` unless it needs a slot for that.
+    package mutating func beginExchange() -> Action? {
+        hasExchange = true
+        return state == .waiting ? .takeSlot : nil
+    }
 
     /// Suspends the task; returns `nil` if the state does not change.
     package mutating func suspend() -> Action? {

@@ -30,7 +30,7 @@ import Testing
         case .cancel: let action = machine.cancel(); return .step(machine.state, action)
         case .finish: let action = machine.finish(); return .step(machine.state, action)
         case .admit: let taken = machine.admit(); return .slot(machine.state, taken: taken)
-        case .exchange: machine.beginExchange(); return .step(machine.state, nil)
+        case .exchange: let action = machine.beginExchange(); return .step(machine.state, action)
         }
     }
 
@@ -66,6 +66,14 @@ import Testing
             [
                 .step(.waiting, .enqueue), .slot(.suspended, taken: false), .step(.suspended, nil),
                 .step(.cancelling, .nothing), .step(.finished, .nothing),
+            ]
+        ),
+        // Waiting again, before its exchange begins: it then takes a slot.
+        (
+            [.resume, .admit, .suspend, .resume],
+            [
+                .step(.waiting, nil), .slot(.running, taken: true), .step(.suspended, .dequeue),
+                .step(.cancelling, .dequeue), .step(.finished, .dequeue), .step(.waiting, .takeSlot),
             ]
         ),
         // Suspended after an exchange has begun: it takes another slot when it goes on.
