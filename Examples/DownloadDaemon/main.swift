@@ -32,17 +32,17 @@ func download(_ urls: [URL], to directory: String) async throws -> Bool {
         guard !FileManager.default.fileExists(atPath: path) else { continue }
         tasks.append(api.makeDownloadTask(for: Request(url: url), to: .file(path), options: options))
     }
-    return await haveNames
-        && withTaskGroup { group in
-            for task in tasks {
-                task.resume()
-                group.addTask {
-                    for await case .continued(let offset, _) in task.events { print("Continued after \(offset) bytes") }
-                    return await end(of: task)
-                }
+    let areComplete = await withTaskGroup { group in
+        for task in tasks {
+            task.resume()
+            group.addTask {
+                for await case .continued(let offset, _) in task.events { print("Continued after \(offset) bytes") }
+                return await end(of: task)
             }
-            return await group.allSatisfy(\.self)
         }
+        return await group.allSatisfy(\.self)
+    }
+    return haveNames && areComplete
 }
 
 /// Prints how a download has ended, and returns `false` if it has failed; the others go on.
