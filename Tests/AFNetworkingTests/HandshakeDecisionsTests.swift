@@ -137,6 +137,15 @@ import Testing
         await waiting.value
     }
 
+    @Test func `a task that has ended does not keep the decision for which its request waits`() async {
+        #expect(ask(for: 1) == nil)
+        let waiting = Task.immediate { await decisions.wait(for: nil, task: 2, isOver: { true }) }
+        decisions.remove(forTask: 1)
+        await waiting.value
+        // The block is called again.
+        #expect(ask(for: 3) == nil)
+    }
+
     @Test func `waiting returns when the tasks that need a pending decision have ended`() async {
         #expect(ask(for: 1) == nil)
         // The decision may be removed before the wait begins.

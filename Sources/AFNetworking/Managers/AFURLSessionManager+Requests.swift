@@ -42,7 +42,9 @@ extension AFURLSessionManager {
         if hooks != nil || !template.hasCache {
             request.attemptInterceptors = [
                 LateHandshakeHooks { [weak self] in self?.state.withLock { $0.handshakeHooks } },
-                handshakeDecisions.interceptor(forTask: driver.identifier),
+                handshakeDecisions.interceptor(forTask: driver.identifier) { [weak driver] in
+                    driver.map { $0.taskState == .completed } ?? true
+                },
             ]
         }
         return (core, request)
@@ -165,7 +167,8 @@ extension Request {
             let origin = proposal.request.origin
             guard let driver = origin.driver.object, let manager = driver.manager else {
                 // A validation in the background has outlived its task, and so has nobody to ask.
-                return origin.decidesOnStorage ? nil : proposal
+                proposal.keepsStored = origin.decidesOnStorage
+                return proposal
             }
             return manager.decides(\.willCache) ? await driver.decide(on: proposal) : proposal
         }

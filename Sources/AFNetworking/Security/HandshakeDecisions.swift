@@ -106,12 +106,17 @@ package final class HandshakeDecisions<Decision: Sendable>: Sendable {
 
     /// Waits for the decision about the given certificates, or about the client certificate for a host if `trust` is
     /// `nil`; for any host if that is `nil`, too. Returns at once if the decision is known or was not asked for, and early if the calling task is cancelled.
-    package func wait(for trust: ServerTrust?, host: String? = nil, task: Int) async {
+    ///
+    /// - Parameter isOver: Returns whether the task has ended: nothing else would then remove the decision.
+    package func wait(
+        for trust: ServerTrust?, host: String? = nil, task: Int, isOver: () -> Bool = { false }
+    ) async {
         let subjects = state.withLock { state in
             let subjects = state.entries.keys.filter { $0.isAbout(trust, host: host) }
             for subject in subjects { state.entries[subject]?.tasks.insert(task) }
             return subjects
         }
+        if isOver() { remove(forTask: task) }
         await state.wait(among: \.waiters) { state -> Void? in
             let isPending = subjects.contains { subject in state.entries[subject].map { $0.decision == nil } ?? false }
             return isPending ? nil : ()
@@ -119,8 +124,10 @@ package final class HandshakeDecisions<Decision: Sendable>: Sendable {
     }
 
     /// Returns an interceptor that repeats an exchange whose handshake was refused because a decision was pending.
-    package func interceptor(forTask task: Int) -> any Interceptor {
-        HandshakeRetries(decisions: self, task: task)
+    ///
+    /// - Parameter isOver: Returns whether the task has ended.
+    package func interceptor(forTask task: Int, isOver: @escaping @Sendable () -> Bool) -> any Interceptor {
+        HandshakeRetries(decisions: self, task: task, isOver: isOver)
     }
 }
 
@@ -148,6 +155,7 @@ package enum HandshakeSubject: Hashable, Sendable {
 private struct HandshakeRetries<Decision: Sendable>: Interceptor {
     let decisions: HandshakeDecisions<Decision>
     let task: Int
+    let isOver: @Sendable () -> Bool
 
     func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
         while true {
@@ -157,7 +165,8 @@ private struct HandshakeRetries<Decision: Sendable>: Interceptor {
             } catch let error as TransportError
                 where error.reason == .tls(.rejected(HandshakeDecisions<Decision>.pending))
             {
-                await decisions.wait(for: error.context.serverTrust, host: error.context.host, task: task)
+                await decisions.wait(
+                    for: error.context.serverTrust, host: error.context.host, task: task, isOver: isOver)
                 try Task.checkCancellation()
             }
         }

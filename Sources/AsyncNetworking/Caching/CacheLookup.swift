@@ -294,6 +294,7 @@ struct CacheLookup: Sendable {
                 // A decision that was waited for may be `nil` because the call is cancelled.
                 return isCancelled ? .failed : .refused
             }
+            guard !accepted.keepsStored else { return .failed }
             guard Storability.isStorable(accepted.head, to: request) else { return .refused }
             if accepted.body != data, accepted.head.headers.contains(.contentLength) {
                 accepted.head.headers[.contentLength] = String(accepted.body.count)

@@ -106,6 +106,8 @@ public struct CacheProposal: Sendable {
     /// empty. If it is changed, an existing `Content-Length` in ``head`` is updated. The caller receives the original
     /// body.
     public var body: Data
+    /// Whether what is stored is kept in place of this response, on which nobody can decide.
+    package var keepsStored = false
 }
 
 extension Request {
