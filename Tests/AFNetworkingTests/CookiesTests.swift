@@ -88,6 +88,34 @@ import Testing
         #expect(mirror.changes(of: .jar, to: []).isEmpty)
     }
 
+    /// As by a response to another manager during a logout.
+    @Test func `a removal applies to a cookie whose life was extended since`() throws {
+        let storage = try makeStorage()
+        var short = Self.a
+        short.expires = .now + 600
+        let end = Date.now + 6_000
+        let properties: [HTTPCookiePropertyKey: Any] = [
+            .name: "a", .value: short.value, .path: "/", .domain: "h.example", .expires: end,
+        ]
+        try storage.setCookie(#require(HTTPCookie(properties: properties)))
+        var mirror = CookieMirror()
+        mirror.note(mirror.changes(of: .storage, to: [short]), storage: [short], jar: [short])
+        storage.apply(mirror.changes(of: .jar, to: []), since: mirror)
+        #expect(storage.cookies?.isEmpty == true)
+    }
+
+    @Test func `cookies that have expired by themselves are forgotten`() {
+        var mirror = CookieMirror()
+        for index in 0..<10 {
+            var short = Self.value(Self.a, "\(index)")
+            short.expires = .now - 10
+            let changes = mirror.changes(of: .jar, to: [short], at: .now - 20)
+            #expect(changes.updated == [short])
+            mirror.note(changes, storage: [short], jar: [short])
+        }
+        #expect(mirror.count(of: .jar) == 0 && mirror.count(of: .storage) == 0)
+    }
+
     @Test func `a cookie that changes while others are carried over is still a change`() {
         var mirror = CookieMirror()
         let changes = mirror.changes(of: .storage, to: [Self.a])

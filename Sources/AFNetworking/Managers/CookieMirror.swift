@@ -39,10 +39,9 @@ package struct CookieMirror: Sendable {
             removed: before.filter { now[$0.key] == nil && !$0.value.isExpired(at: date) }.map(\.value))
     }
 
-    /// Whether a cookie of the storage is as it was when it was noted last, and not set by another user since.
-    fileprivate func isNoted(_ stored: Cookie) -> Bool {
-        last[.storage]?[Key(stored)].map { $0.value == stored.value && $0.expires == stored.expires } ?? false
-    }
+    /// Whether a cookie of the storage has the value that was noted last, and was not set to another one by another user
+    /// since. One whose life was only extended is the same: a logout ends it.
+    fileprivate func isNoted(_ stored: Cookie) -> Bool { last[.storage]?[Key(stored)]?.value == stored.value }
 
     /// Notes that changes were carried over, given the cookies of both stores afterwards. Cookies that are not part of
     /// the changes may have changed since, and are not noted, nor is a value other than the one that was carried over.
@@ -53,8 +52,12 @@ package struct CookieMirror: Sendable {
                 last[side, default: [:]][Key(cookie)] = found.map { $0.value == cookie.value ? $0 : cookie }
             }
             for cookie in changes.removed { last[side, default: [:]][Key(cookie)] = nil }
+            last[side] = last[side]?.filter { cookies[$0.key] != nil || !$0.value.isExpired(at: .now) }
         }
     }
+
+    /// The number of cookies that are known of a store.
+    package func count(of side: Side) -> Int { last[side]?.count ?? 0 }
 
     /// The cookies that both stores can contain, by what identifies them.
     private static func valid(_ cookies: [Cookie], _ date: Date = .now) -> [Key: Cookie] {
