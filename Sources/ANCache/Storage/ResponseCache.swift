@@ -501,14 +501,15 @@ extension ResponseCache {
     /// the cache is in memory only, with at most 10,000 responses, and ``diskFailure`` is `nil`.
     public static let standard = makeStandard()
 
-    /// Creates a cache like ``standard`` with other capacities in bytes. Each capacity on the disk has a directory of its
-    /// own beside that of the standard cache, because a cache removes what is above its capacity from its directory.
+    /// Creates a cache like ``standard`` with other capacities in bytes. Capacities on the disk that are about equal, up to
+    /// the same power of two, share a directory beside that of the standard cache: a cache removes what is above its
+    /// capacity from its directory, and a program may compute its capacity anew at each start.
     package static func makeStandard(capacity: Int64? = nil, memory: Int = 16 << 20) -> ResponseCache {
         let environment = ProcessInfo.processInfo.environment
         let home = environment["HOME"].flatMap { $0.hasPrefix("/") ? $0 + "/.cache" : nil }
         let base = environment["XDG_CACHE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? home
         let program = CommandLine.arguments.first?.split(at: "/").last.map(String.init) ?? "program"
-        let name = capacity.map { "http-\($0)" } ?? "http"
+        let name = capacity.map { "http-\(Int64.bitWidth - max(0, $0 - 1).leadingZeroBitCount)" } ?? "http"
         return base.map { .disk("\($0)/\(program)/\(name)", capacity: capacity ?? 256 << 20, memory: memory) }
             ?? .memory(memory)
     }
