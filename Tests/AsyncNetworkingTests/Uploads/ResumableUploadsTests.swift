@@ -389,6 +389,9 @@ import Testing
                     ], on: stub)
                 let task = Self.manager(stub).upload("up", body: .file(path), options: options)
                 try await stub.activity { $0.requests.contains { $0.bodyLength > 0 } }
+                if uploadProtocol == .ietf {
+                    _ = await task.events.first { if case .exchange(_, .informational) = $0 { true } else { false } }
+                }
                 task.cancel()
                 await #expect(throws: CancellationError.self) { try await task.value }
                 let deletions = stub.activity.requests.count { $0.method == "DELETE" }
