@@ -259,7 +259,10 @@ struct CallRunner: Sendable {
                 ledger.cover("suspend")
                 if !call.hasIdempotencyKey { ledger.update { $0.suspendedChunks[call.number] = 0 } }
                 try? await world.clock.sleep(for: .milliseconds(100))
-                ledger.update { $0.suspendedChunks[call.number] = nil }
+                ledger.update { facts in
+                    facts.suspendedChunks[call.number] = nil
+                    facts.resumedTasks.insert(task.id)
+                }
                 task.resume()
             }
             try await body()

@@ -101,6 +101,8 @@ final class Ledger: Sendable {
         var bodyPasses: [Int: Int] = [:]
         /// How many chunks of their bodies were read since tasks that are suspended were.
         var suspendedChunks: [Int: Int] = [:]
+        /// The tasks that were resumed after a suspension, which take their places regardless of the limit.
+        var resumedTasks: Set<UInt64> = []
         /// The resumable uploads of calls, and those on the server by their paths.
         var plans: [Int: UploadOrigin.Plan] = [:]
         var uploads: [String: UploadOrigin.Stored] = [:]

@@ -441,7 +441,12 @@ enum Oracles {
         }
         // An upload that is cancelled while it is suspended has no place, and removes itself from the server.
         let removed = tasks.count { $0.kind == .upload && $0.status.state == .cancelling }
-        if running - removed > limit { ledger.violate(7, "\(running) tasks run, with a limit of \(limit)") }
+        let resumed = tasks.count { task in
+            ledger.facts.resumedTasks.contains(task.id) && [.running, .cancelling].contains(task.status.state)
+        }
+        if running - removed - resumed > limit {
+            ledger.violate(7, "\(running) tasks run, with a limit of \(limit)")
+        }
     }
 
     /// No more tasks run than the session permits.
