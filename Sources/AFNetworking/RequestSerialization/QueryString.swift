@@ -97,7 +97,7 @@ extension Parameters {
     ///
     /// They are sent like those of AFNetworking: in a query or form with the text that
     /// ``AFNetworking/AFQueryStringFromParameters(_:)`` describes, and in JSON as numbers, Boolean values and strings. A
-    /// `Decimal` with digits that a `Double` does not have is a string there, unlike in ``AFJSONRequestSerializer``.
+    /// `Decimal` with digits that a `Double` does not have is a string there, unlike in `AFJSONRequestSerializer`.
     /// `NSNull`, and `nil` in an optional, is ``ANSerialization/Parameters/null``: the name without `=`, or a null. It
     /// is not omitted like a `nil` in a literal of ``ANSerialization/Parameters``. In a file that imports this module,
     /// a dictionary literal as the argument is of this type, too.
