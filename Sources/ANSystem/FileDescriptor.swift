@@ -204,6 +204,10 @@ public struct FileDescriptor: ~Copyable, Sendable {
 }
 
 extension String {
+    /// Whether the path begins with a slash. The byte is compared: with some characters after it, a slash is part of another
+    /// character.
+    package var isAbsolutePath: Bool { utf8.first == UInt8(ascii: "/") }
+
     /// Throws `EINVAL` for a path with a NUL, where the system would cut it.
     func checkPath(_ call: String) throws(SystemError) {
         if utf8.contains(0) { throw SystemError(call: call, code: EINVAL) }

@@ -22,7 +22,7 @@ public struct Metalink: Hashable, Sendable {
     public struct File: Hashable, Sendable {
         /// The name of the file, which may be a relative path with `/` as its separator, such as `images/disk.iso`. It
         /// never leaves the directory against which it is resolved: no part of it is empty, `.` or `..`, and it has no
-        /// backslash and no control character.
+        /// backslash, control character, line separator or character that changes the direction of text.
         public let name: String
         /// The size in bytes; `nil` if the document does not contain it.
         public let size: Int64?

@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `a write that fails fails the body, whoever catches its error`(isLeftBehind: Bool) async throws {
+    func `a write that fails also fails the body if its error is caught`(isLeftBehind: Bool) async throws {
         let plain = RequestBody.writer { writer in
             nonisolated(unsafe) let writer = writer
             let writing = Task.immediate { unsafe try await writer.write("a") }

@@ -160,7 +160,8 @@ extension AFURLSessionManager {
     ///
     /// It is called only for responses that may be stored (RFC 9111 §3). A manager has a cache if its configuration has
     /// a `URLCache` other than `URLCache.shared`, or if the AsyncNetworking session that it shares has one. If the task has
-    /// ended, as in a validation in the background, there is nobody to ask: its response is then not stored.
+    /// ended, as in a validation in the background, no block can be called: the response is then not
+    /// stored, and the stored one is kept.
     @preconcurrency
     public func setDataTaskWillCacheResponseBlock(
         _ block: (@Sendable (URLSession, URLSessionDataTask, CachedURLResponse) -> CachedURLResponse?)?

@@ -166,7 +166,7 @@ extension Request {
             }
             let origin = proposal.request.origin
             guard let driver = origin.driver.object, let manager = driver.manager else {
-                // A validation in the background has outlived its task, and so has nobody to ask.
+                // A validation in the background has outlived its task, without which no block can be called.
                 proposal.keepsStored = origin.decidesOnStorage
                 return proposal
             }

@@ -45,7 +45,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// `.ephemeral` configuration has one of its own, and without a storage there are no cookies. Foundation writes
     /// those of the shared storage to a file that other users of the system can read, unless they end with the process.
     /// A proxy needs a host and a port, and must not be disabled. With a disk capacity, the cache is in a directory
-    /// beside that of `ResponseCache.standard`, one for all caches of this capacity, otherwise in memory. The `URLCache`
+    /// beside that of `ResponseCache.standard`, one for all caches of about this capacity, otherwise in memory. The `URLCache`
     /// itself remains empty: to remove the responses, for example when a user signs out, call
     /// `coreSession.configuration.cache?.removeAll()` instead of its `removeAllCachedResponses()`.
     ///

@@ -162,7 +162,7 @@ final class CookieSynchronizer: Interceptor {
 extension HTTPCookieStorage {
     /// Carries the changes of the other store over to the cookies that this one has under the same identity: it
     /// distinguishes paths, and spellings of domains, that the other one does not. A removal does not apply to a cookie
-    /// that was set since the mirror noted it.
+    /// that was set to another value since the mirror noted it.
     package func apply(_ changes: CookieMirror.Changes, since mirror: CookieMirror) {
         let stored = Dictionary(grouping: cookies ?? []) { CookieMirror.Key(Cookie($0)) }
         for cookie in changes.removed {

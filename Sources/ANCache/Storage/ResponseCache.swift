@@ -48,7 +48,7 @@ public final class ResponseCache: Sendable {
             do throws(SystemError) {
                 // The working directory may change.
                 let base =
-                    directory.utf8.first == UInt8(ascii: "/") ? "" : FileManager.default.currentDirectoryPath + "/"
+                    directory.isAbsolutePath ? "" : FileManager.default.currentDirectoryPath + "/"
                 let store = try DiskStore(directory: base + directory)
                 entries = try store.scan()
                 disk = store
@@ -506,8 +506,8 @@ extension ResponseCache {
     /// capacity from its directory, and a program may compute its capacity anew at each start.
     package static func makeStandard(capacity: Int64? = nil, memory: Int = 16 << 20) -> ResponseCache {
         let environment = ProcessInfo.processInfo.environment
-        let home = environment["HOME"].flatMap { $0.hasPrefix("/") ? $0 + "/.cache" : nil }
-        let base = environment["XDG_CACHE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? home
+        let home = environment["HOME"].flatMap { $0.isAbsolutePath ? $0 + "/.cache" : nil }
+        let base = environment["XDG_CACHE_HOME"].flatMap { $0.isAbsolutePath ? $0 : nil } ?? home
         let program = CommandLine.arguments.first?.split(at: "/").last.map(String.init) ?? "program"
         let name = capacity.map { "http-\(Int64.bitWidth - max(0, $0 - 1).leadingZeroBitCount)" } ?? "http"
         return base.map { .disk("\($0)/\(program)/\(name)", capacity: capacity ?? 256 << 20, memory: memory) }

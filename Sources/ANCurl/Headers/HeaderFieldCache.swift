@@ -137,7 +137,7 @@ struct HeaderFieldList {
         var framing: Framing
     }
 
-    /// What a line says about the end of the body.
+    /// The meaning of a line for the end of the body.
     enum Framing: Equatable {
         case none, length(Int64), chunked
     }
@@ -155,7 +155,7 @@ struct HeaderFieldList {
     /// - Parameters:
     ///   - field: The field.
     ///   - line: The line with which heads that repeat the field are compared; `nil` if they must parse it again.
-    ///   - framing: What the line says about the end of the body.
+    ///   - framing: The meaning of the line for the end of the body.
     mutating func append(
         _ field: HTTPField, repeatedBy line: UnsafeBufferPointer<UInt8>?, framing: Framing = .none
     ) {

@@ -222,7 +222,7 @@ package struct HeaderParser {
         unsafe fields.append(field, repeatedBy: role == .setCookie ? nil : line, framing: framing)
     }
 
-    /// Notes what a line of the head says about the end of the body; all lengths must be the same (RFC 9110 §8.6).
+    /// Notes the meaning of a line of the head for the end of the body; all lengths must be the same (RFC 9110 §8.6).
     private mutating func noteFraming(_ framing: HeaderFieldList.Framing) throws(Failure) {
         switch framing {
         case .none: break

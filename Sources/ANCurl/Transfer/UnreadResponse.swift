@@ -70,6 +70,8 @@ extension Transfer {
     /// Prepares for a failure to send on the connection in use: over HTTP/1.1 a response may be waiting, and over HTTP/2
     /// also GOAWAY, which says whether the request was processed.
     func expectSendFailure() {
+        // That of an earlier connection says nothing of this one.
+        state.connection.handshake = nil
         let mayReceive = state.connection.isHTTP2 ? state.connection.monitor != nil : exchange.sendsBody
         guard mayReceive, !mayUseTLSProxy, let socket = usedSocket else { return }
         guard exchange.isSecure else { return loop.senders[socket] = self }

@@ -264,7 +264,8 @@ public struct RequestBody: Sendable {
 /// A destination for the bytes of a request body, in order.
 ///
 /// The closure of ``RequestBody/writer(length:_:)`` receives one. It is not `Sendable`; if an actor holds it for several
-/// tasks, their writes follow each other in the order in which they began. An interceptor can create one to read another body, as here to encrypt it:
+/// tasks, their writes follow each other in the order in which they began. An interceptor can create one to read another
+/// body, as here to encrypt it:
 ///
 /// ```swift
 /// let plain = request.body
@@ -331,8 +332,8 @@ public struct RequestBodyWriter {
     }
 }
 
-/// The writer of a closure of the program, which may write in several tasks at the same time, and leave some behind: what is
-/// behind it receives one chunk after the other.
+/// The writer that a closure of the program receives. The closure may write in several tasks at the same time, and leave
+/// tasks behind that write; the writer behind this one receives one chunk after the other.
 private actor LentWriter {
     private let writer: RequestBodyWriter
     private var isOver = false

@@ -106,7 +106,7 @@ public struct CacheProposal: Sendable {
     /// empty. If it is changed, an existing `Content-Length` in ``head`` is updated. The caller receives the original
     /// body.
     public var body: Data
-    /// Whether what is stored is kept in place of this response, on which nobody can decide.
+    /// Whether the stored response is kept, and this one is not stored.
     package var keepsStored = false
 }
 

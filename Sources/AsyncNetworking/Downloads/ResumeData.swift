@@ -228,6 +228,6 @@ enum ProcessDirectories {
 
     /// Returns an absolute path, which stays valid if the working directory changes.
     static func absolute(_ path: String) -> String {
-        path.utf8.first == UInt8(ascii: "/") ? path : FileManager.default.currentDirectoryPath + "/" + path
+        path.isAbsolutePath ? path : FileManager.default.currentDirectoryPath + "/" + path
     }
 }

@@ -206,7 +206,7 @@ public struct AnySessionTask: Hashable, Identifiable, Sendable {
         func hash(into hasher: inout Hasher) { hasher.combine(id) }
     }
 
-    /// What is known of the request of an async function; an object, because requests are slow to copy.
+    /// The identity of the request of an async function; an object, because requests are slow to copy.
     private final class CallCore: Sendable {
         let id: UInt64
         let kind: TaskKind

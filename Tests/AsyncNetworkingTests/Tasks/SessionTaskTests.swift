@@ -464,6 +464,33 @@ extension SessionTask {
         #expect(try await tasks[0].value.statusCode == 200)
     }
 
+    /// Its work goes on between the two slots, in an interceptor.
+    @Test func `a task that waits takes a slot when its exchange begins`() async throws {
+        let (opens, continuation) = AsyncStream<Void>.makeStream()
+        let manager = SessionManager(on: MockTransport(.hang)) {
+            $0.maximumConcurrentTasks = 1
+            $0.interceptors = [
+                Intercepting { request, next in
+                    if request.url.lastPathComponent == "a" { for await _ in opens { break } }
+                    return try await next(request)
+                }
+            ]
+        }
+        let tasks = try tasks(["a", "b"], of: manager)
+        tasks[0].resume()
+        _ = await tasks[0].events.first { if case .began = $0 { true } else { false } }
+        tasks[0].suspend()
+        tasks[1].resume()
+        tasks[0].resume()
+        #expect(tasks.map(\.status.state) == [.waiting, .running])
+        continuation.yield()
+        _ = await tasks[0].events.first { if case .exchange(_, .started) = $0 { true } else { false } }
+        try await eventually { tasks.map(\.status.state) == [.running, .running] }
+        SessionTaskGroup(tasks).cancel()
+        for task in tasks { _ = try? await task.value }
+        #expect(tasks.map(\.status.state) == [.finished, .finished])
+    }
+
     @Test func `a group that is suspended and resumed keeps the limit`() async throws {
         let gate = try ScriptGate()
         let (manager, _) = manager(on: gate, limit: 4)
