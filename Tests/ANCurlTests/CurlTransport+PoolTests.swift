@@ -2,9 +2,11 @@
 
 import ANCurl
 import ANHTTP
+import ANSystem
 import AsyncNetworkingTesting
 import Foundation
 import HTTPTypes
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct PoolTests {
@@ -241,7 +243,33 @@ import Testing
         }
     }
 
-    /// libcurl itself sends the request again, on the idle connection that it finds next.
+    /// The server closes all of them when it is asked, as after a restart behind a load balancer.
+    @Test(arguments: [HTTPRequest.Method.get, .put])
+    func `a request whose idle connection was dead is sent on a new one`(method: HTTPRequest.Method) async throws {
+        try await StubServer.with { server in
+            let old = Lock(Set<Int>())
+            let gate = try ScriptGate()
+            server.route("/wait") { request in
+                old.withLock { _ = $0.insert(request.connection) }
+                return Script([.wait(gate), .reply(Reply())])
+            }
+            server.route("/", method: method.rawValue) { request in
+                old.withLock { $0.contains(request.connection) } ? .close : .text("new")
+            }
+            let transport = try CurlTransport()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<4 { group.addTask { _ = try await transport.collect(server.request("/wait")) } }
+                try await server.requests(count: 4)
+                gate.open()
+                try await group.waitForAll()
+            }
+            let metrics = try await transport.ending(of: server.request(method: method, body: .string("body"))).metrics
+            #expect(metrics.sendCount == 2)
+            #expect(!metrics.isConnectionReused)
+        }
+    }
+
+    /// libcurl itself sends the request again, on a connection of its own or the idle one that it finds next.
     @Test(arguments: [(HTTPRequest.Method.get, 2), (.post, 1)], [RequestBody.none, .string("body")])
     func `a request that must not be repeated is not repeated either because the next idle connection has expired`(
         method: (HTTPRequest.Method, sendCount: Int), body: RequestBody

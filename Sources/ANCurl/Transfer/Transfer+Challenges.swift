@@ -166,12 +166,6 @@ extension Transfer {
         deliver(head)
     }
 
-    /// Starts the next leg, in which libcurl sends the request again with the answer to a challenge.
-    func beginNextLeg() -> Bool {
-        state.beginNextLeg(exchange, on: loop)
-        return rewind()
-    }
-
     // MARK: Repeats
 
     /// Whether the request must be sent again with another easy handle.

@@ -145,13 +145,13 @@ extension Transfer {
         }
         // Others that were opened may be closed, and have the numbers of other transfers' sockets.
         if let socket = usedSocket ?? state.connection.sockets.last { loop.didConnect(socket) }
-        if state.receiving.isHeld {
-            guard beginNextLeg() else { return CURL_PREREQFUNC_ABORT }
-        } else if isSentAgain {
-            guard rewind() else { return CURL_PREREQFUNC_ABORT }
+        if state.receiving.isHeld { state.beginNextLeg(exchange, on: loop) }
+        guard rewind() else { return CURL_PREREQFUNC_ABORT }
+        if isSentAgain {
+            state.receiving.beginAgain()
             state.repeating.reconnect(probes: exchange.probes)
         }
-        if !exchange.needsOwnConnection { try? handle.set(CURLOPT_FRESH_CONNECT, false) }
+        try? handle.set(CURLOPT_FRESH_CONNECT, exchange.needsOwnConnection || mayBeRepeatedAfterClosing)
         // libcurl may send the request again, by which time the transfer has no limit for waiting.
         if awaitsHandshakes { try? awaitHandshakes(false) }
         reviewReuse(after: .begun)
@@ -171,6 +171,12 @@ extension Transfer {
         state.metrics.remoteAddress = remote
         state.metrics.localAddress = local
         return CURL_PREREQFUNC_OK
+    }
+
+    /// Whether the connection may be closed in answer to the request, so that libcurl sends it again: several idle ones may
+    /// be as old, and it is sent once more only. The answer to a challenge may have to use the connection of the challenge.
+    private var mayBeRepeatedAfterClosing: Bool {
+        state.connection.version == .http1_1 && !state.connection.isFirst && !exchange.answersChallenges
     }
 
     /// Finds the connection's socket and checks that the server has not closed it; a request of any method can be moved
@@ -197,12 +203,13 @@ extension Transfer {
         }
         switch origin {
         case .known(let socket):
+            let isInUse = state.receiving.isHeld && socket == state.connection.socket
             state.connection.socket = socket
-            return state.connection.check(isUsable(socket, local: local, remote: remote))
+            return state.connection.check(isUsable(socket, isIdle: !isInUse, local: local, remote: remote))
         case .new(let socket):
             loop.connections.insert(
                 ends, socket: socket, way, offersHTTP2: allowsHTTP2, origin: self.origin,
-                generation: state.connection.isHTTP2 && exchange.isSecure ? generation : nil,
+                generation: state.connection.isHTTP2 && exchange.security != nil ? generation : nil,
                 version: state.connection.version, at: loop.now)
             state.connection.socket = socket
             state.connection.isFirst = true
@@ -242,12 +249,15 @@ extension Transfer {
     }
 
     /// Whether a connection that has carried a request can carry this one.
-    private func isUsable(_ socket: Int32, local: SocketAddress, remote: SocketAddress) -> Bool {
+    ///
+    /// - Parameter isIdle: Whether it has carried no earlier leg of this exchange since it was idle.
+    private func isUsable(_ socket: Int32, isIdle: Bool, local: SocketAddress, remote: SocketAddress) -> Bool {
         let isOpen =
             state.connection.isHTTP2
             ? !Self.hasEnded(socket) && !loop.connections.isSuspect(socket)
                 && (loop.monitors[socket].map { !$0.isClosing } ?? !mayHaveEnded(socket))
-            : !Self.hasInput(socket) && !hasBufferedInput && !loop.connections.isExpired(socket, at: loop.now)
+            : !Self.hasInput(socket) && !hasBufferedInput
+                && !(isIdle && loop.connections.isExpired(socket, at: loop.now))
         // libcurl uses a connection of any version, also one that had no choice.
         let isChosenVersion =
             state.connection.isHTTP2
