@@ -104,6 +104,49 @@ import Testing
         }
     }
 
+    /// The scope of the response waits for the source, and the connection takes no more.
+    @Test(arguments: [false, true])
+    func `a source is stopped when the connection is lost after the response`(isSecure: Bool) async throws {
+        let authority = try TestCertificateAuthority()
+        let tls = try isSecure ? StubServer.TLS(authority.issue()) : nil
+        try await StubServer.with(.init(tls: tls)) { server in
+            server.enqueue(Self.script(Self.responses[0], isClosed: true))
+            let transport = try CurlTransport(options: .with { $0.tls.trustRoots = .pem(authority.pemData) })
+            let isStopped = Flag()
+            let feed = Feed()
+            feed.yield("ping")
+            let body = RequestBody.writer { writer in
+                defer { isStopped.raise() }
+                try await writer.write("ping")
+                for try await part in feed { try await writer.write(part) }
+                while true { try await writer.write(Data(count: 64 << 10)) }
+            }
+            try await transport.stream(server.request(method: .post, body: body)) { _, body in
+                let received = try await body.collect(upTo: 100)
+                #expect(received == Data("early".utf8))
+                feed.finish()
+                try await eventually { isStopped.isRaised }
+            }
+        }
+    }
+
+    @Test(arguments: ["HTTP/1.1 200 OK\r\nConnection: close", "HTTP/1.0 200 OK"])
+    func `the rest of a body is not sent after the last response of its connection`(head: String) async throws {
+        try await StubServer.with { server in
+            server.enqueue(Self.script(head + "\r\nContent-Length: 5\r\n\r\nearly"))
+            let isStopped = Flag()
+            let body = RequestBody.writer { writer in
+                defer { isStopped.raise() }
+                while true { try await writer.write("ping") }
+            }
+            try await CurlTransport().stream(server.request(method: .put, body: body)) { _, body in
+                let received = try await body.collect(upTo: 100)
+                #expect(received == Data("early".utf8))
+                try await eventually { isStopped.isRaised }
+            }
+        }
+    }
+
     @Test func `an error of a body's source after the response does not change the response`() async throws {
         try await StubServer.with { server in
             server.enqueue(Self.script(Self.responses[0]))

@@ -35,6 +35,21 @@ import Testing
         #expect(last == (status < 300 ? .bytes : .pause))
     }
 
+    @Test func `a connection that takes no more is asked again only for a refusal or another leg`() {
+        var sending = TransferSending()
+        var changes = [sending.lose(), sending.lose(), sending.resume()]
+        #expect(!sending.isPaused)
+        changes += [sending.receive(status: 200, isHeld: false), sending.receive(status: 401, isHeld: true)]
+        changes.append(sending.receive(status: 401, isHeld: false))
+        #expect(changes == [true, false, false, false, false, true])
+        let reply = sending.reply()
+        #expect(reply == .pause)
+        sending.beginLeg()
+        _ = sending.rewind(isReplayable: true)
+        let next = sending.reply()
+        #expect(next == .bytes)
+    }
+
     @Test func `a refused body is sent again in the next leg`() {
         var sending = TransferSending()
         _ = sending.receive(status: 413, isHeld: false)

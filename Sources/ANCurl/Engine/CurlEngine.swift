@@ -499,7 +499,9 @@ extension CurlEngine {
 
     /// Ends a transfer whose response is complete while its request's body is not.
     func endEarly(_ transfer: Transfer) {
-        guard !transfer.isResponseWhole else { return finish(transfer, transfer.outcome(CURLE_OK)) }
+        guard !transfer.isResponseWhole, !transfer.state.receiving.isHeld else {
+            return finish(transfer, transfer.outcome(CURLE_OK))
+        }
         transfer.state.sending.end()
         transfer.state.clock.noteActivity(at: state.now)
         transfer.handle.resume(receiving: !transfer.state.receiving.isPaused, sending: true)

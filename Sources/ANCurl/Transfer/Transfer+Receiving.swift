@@ -267,20 +267,27 @@ extension Transfer {
 
     /// Marks the response as complete before libcurl reports it.
     private func endResponse() {
-        if state.receiving.end() { loop.noteChange(of: self) }
+        if state.receiving.end() || isChallengeLost { loop.noteChange(of: self) }
+    }
+
+    /// Whether libcurl has read a challenge and waits for the connection to take the rest of the body, which it never will.
+    private var isChallengeLost: Bool {
+        state.receiving.isHeld && !state.receiving.isReading && state.sending.body == .lost
     }
 
     /// Whether the response is complete although the request is not. Over HTTP/2, libcurl may be about to report the end
     /// of a response whose request it has sent.
     var isAheadOfRequest: Bool {
-        !isFinished && state.receiving.isOver && state.sending.body != .ended
+        !isFinished && (state.receiving.isOver || isChallengeLost) && state.sending.body != .ended
             && (hasUnsentBody || !state.parser.framing.isMultiplexed)
     }
 
-    /// Whether no more of the request's body is sent after the response: the server takes no more of it, or the caller
-    /// waits for the end of the exchange and the body may have none.
+    /// Whether no more of the request's body is sent after the response: the server or the connection takes no more of it,
+    /// or the caller waits for the end of the exchange and the body may have none.
     var endsWithResponse: Bool {
-        if state.sending.isRefused || state.connection.stream?.isReset == true { return true }
+        if state.sending.isRefused || state.sending.body == .lost || state.connection.stream?.isReset == true {
+            return true
+        }
         return exchange.delivery != .streamed && (exchange.upload.length == nil || !exchange.upload.isReplayable)
     }
 

@@ -29,6 +29,8 @@ package struct TransferSending {
         case open
         /// Less than all of it, and libcurl does not ask again, because the source has no bytes yet.
         case paused
+        /// Less than all of it, and the connection takes no more, which libcurl learns only when it reads.
+        case lost
         /// All of it.
         case taken
         /// Its end was signaled to libcurl, wherever that was, so that libcurl evaluates the response.
@@ -53,7 +55,14 @@ package struct TransferSending {
         if body == .ended { return .end }
         // Reporting the end here would make the truncated body appear complete. The connection is closed, or the stream
         // reset, instead.
-        return isRefused ? .pause : .bytes
+        return isRefused || body == .lost ? .pause : .bytes
+    }
+
+    /// Notes that the connection takes no more. Returns whether that is new.
+    package mutating func lose() -> Bool {
+        guard body == .open else { return false }
+        body = .lost
+        return true
     }
 
     /// Notes that libcurl has read bytes of a body; `length` is `nil` if its length is unknown.
@@ -75,15 +84,15 @@ package struct TransferSending {
         return true
     }
 
-    /// Notes the status of the final head, by which the server may reject the rest of the body. Returns whether a pause was
-    /// ended.
+    /// Notes the status of the final head, by which the server may reject the rest of the body. Returns whether libcurl must
+    /// ask again, because it waits.
     ///
     /// - Parameter isHeld: Whether libcurl may answer the response: it then decides whether it sends the rest, so that
     ///   the connection can carry the answer.
     package mutating func receive(status: Int, isHeld: Bool) -> Bool {
         guard status >= 300 else { return false }
         if !isHeld { isRefused = true }
-        return resume()
+        return resume() || body == .lost && !isHeld
     }
 
     /// Ends the body wherever it is.
@@ -131,13 +140,13 @@ extension Transfer {
     func sendBody(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
         state.clock.noteActivity(at: loop.now)
         state.repeating.sendBody()
+        // It would take what is lost. Reading finds the reason, also if the reader goes on later.
+        if state.connection.handshake?.hasLostOutput == true, state.sending.lose() { loop.noteChange(of: self) }
         switch state.sending.reply() {
         case .bytes: break
         case .pause: return CCURL_READ_PAUSE
         case .end: return 0
         }
-        // It would take what is lost. Reading finds the reason, also if the reader goes on later.
-        if state.connection.handshake?.hasLostOutput == true { return CCURL_READ_PAUSE }
         guard maySend() else {
             state.sending.pause()
             return CCURL_READ_PAUSE
