@@ -37,6 +37,21 @@ import Testing
         #expect(failure?.isMalformed == isMalformed)
     }
 
+    /// The decoder does not look at the digits of an escape, nor at what it does not decode, and ends comments elsewhere.
+    @Test(arguments: [
+        (#"{"z": "\uabc\", "id": 0.\#(zeros)1e145, "c": "x"}"#, false), (#"["\u\abc", "\#(long)"]"#, false),
+        (#"["\#(zeros)\#(zeros)\u12"#, false), (#"["\xa\", 0x1e+, "x"]"#, true), (#"['\u12', 0x1e+]"#, true),
+        ("[//\u{2028}\"\n0x1e+]", true), ("[// \u{2029}\n1]", true),
+    ])
+    func `what the decoder may read in another way is refused`(document: String, isJSON5: Bool) {
+        #expect(JSONNumbers.failure(in: Data(document.utf8), isJSON5: isJSON5)?.isMalformed == true)
+    }
+
+    @Test(arguments: [#"["\u00e9\uD834\uDD65\"", "\x", "\#(zeros)\#(zeros)"]"#, #"["\", "\#(zeros)\#(zeros)\u1234"]"#])
+    func `escapes hide no number`(document: String) {
+        #expect(JSONNumbers.failure(in: Data(document.utf8), isJSON5: false) == nil)
+    }
+
     @Test func `a long name of JSON5 is no number`() {
         let document = Data("{\(String(repeating: "e", count: 200)): 1, _\(Self.zeros)e1: 2}".utf8)
         #expect(JSONNumbers.failure(in: document, isJSON5: true) == nil)

@@ -99,7 +99,7 @@ package struct JSONNumbers {
     package struct Failure {
         /// The offset of the number in bytes.
         package let offset: Int
-        /// Whether it is no number of JSON5.
+        /// Whether it is no number of JSON5, or a part of the document that the decoder may read in another way.
         package let isMalformed: Bool
     }
 
@@ -190,19 +190,39 @@ package struct JSONNumbers {
 
     private mutating func skipString(until quote: UInt8) {
         position += 1
-        while let byte = next, byte != quote { position += byte == UInt8(ascii: "\\") ? 2 : 1 }
+        while failure == nil, let byte = next, byte != quote {
+            if byte == UInt8(ascii: "\\") { skipEscape() } else { position += 1 }
+        }
         position += 1
     }
 
-    /// Skips a comment, or a slash that begins none.
+    /// Skips an escape. The decoder skips the digits of one unseen, also a backslash among them.
+    private mutating func skipEscape() {
+        let digits =
+            switch bytes[position...].dropFirst().first {
+            case UInt8(ascii: "u"): 4
+            case UInt8(ascii: "x") where isJSON5: 2
+            default: 0
+            }
+        let end = position + 2 + digits
+        guard end <= bytes.count || digits == 0,
+            bytes[position...].dropFirst(2).prefix(digits).allSatisfy({ Character(UnicodeScalar($0)).isHexDigit })
+        else { return failure = Failure(offset: position, isMalformed: true) }
+        position = end
+    }
+
+    /// Skips a comment, or a slash that begins none. At the line separators of Unicode, a comment ends for JSON5, and not for
+    /// the decoder.
     private mutating func skipComment() {
         position += 1
         switch next {
         case UInt8(ascii: "/"):
-            while let byte = next, byte != UInt8(ascii: "\n"), byte != UInt8(ascii: "\r"),
-                !bytes[position...].starts(with: [0xE2, 0x80, 0xA8]),
-                !bytes[position...].starts(with: [0xE2, 0x80, 0xA9])
-            {
+            while let byte = next, byte != UInt8(ascii: "\n"), byte != UInt8(ascii: "\r") {
+                if byte == 0xE2,
+                    [[0xE2, 0x80, 0xA8], [0xE2, 0x80, 0xA9]].contains(Array(bytes[position...].prefix(3)))
+                {
+                    return failure = Failure(offset: position, isMalformed: true)
+                }
                 position += 1
             }
         case UInt8(ascii: "*"):

@@ -52,6 +52,7 @@ extension JSONDecoder: ResponseDecoder, CheckingDecoder {
             throw .json(.init(.json(.invalidUTF8), offset: 0, excerpt: Excerpt.of(data)))
         }
         if let failure = JSONNumbers.failure(in: data, isJSON5: allowsJSON5) {
+            if failure.isMalformed, !allowsJSON5, let error = formatError(in: data) { throw error }
             let offset = failure.isMalformed ? 0 : failure.offset
             let reason: SerializationError.Failure.JSONReason =
                 failure.isMalformed ? .malformedJSON5 : .numberOutOfRange
