@@ -161,6 +161,24 @@ struct ImageDecodingTests {
         }
     }
 
+    @Test(.exitTest) func `a small picture with thousands of channels takes little memory`() async throws {
+        await #expect(processExitsWith: .success) {
+            var bomb = try await Picture.made(
+                ".tif",
+                by: [
+                    ["black", "black.v", "160", "160", "--bands", "3000"], ["cast", "black.v", "float.v", "float"],
+                    ["tiffsave", "float.v", "out.tif", "--compression", "deflate"],
+                ])
+            // Turned, for which libvips keeps all pixels: the orientation, which has the tag 274, is 6.
+            let orientation = Data([0x12, 1, 3, 0, 1, 0, 0, 0])
+            let entry = try #require(bomb.firstRange(of: orientation))
+            bomb[entry.upperBound] = 6
+            let before = peakKilobytes()
+            await #expect(throws: ImageError.self) { try await ImageContent(bomb).decoded() }
+            #expect(peakKilobytes() - before < 256 << 10)
+        }
+    }
+
     @Test func `a format without a loader is an error`() async throws {
         let bitmap = Data("BM".utf8) + Data(count: 12) + Data([40, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0]) + Data(count: 64)
         let error = await #expect(throws: ImageError.self) { try await ImageContent(bitmap).decoded() }

@@ -195,9 +195,11 @@ public struct ImageLimits: Hashable, Sendable {
     /// - Parameters:
     ///   - size: The size of the image.
     ///   - decoded: The size to which it is reduced while it is decoded; `nil`, the default, for none.
-    func check(_ size: PixelSize, decoded: PixelSize? = nil) throws(ImageError) {
+    ///   - bytesPerPixel: The size of its pixels before they are converted, if that is more than four bytes.
+    func check(_ size: PixelSize, decoded: PixelSize? = nil, bytesPerPixel: Int = 4) throws(ImageError) {
         guard size.pixels <= pixels else { throw .tooManyPixels(size, limit: pixels) }
         let decoded = decoded ?? size
-        guard decoded.decodedBytes <= decodedBytes else { throw .tooManyBytes(decoded, limit: decodedBytes) }
+        let limit = decodedBytes / max(1, (bytesPerPixel + 3) / 4)
+        guard decoded.decodedBytes <= limit else { throw .tooManyBytes(decoded, limit: limit) }
     }
 }

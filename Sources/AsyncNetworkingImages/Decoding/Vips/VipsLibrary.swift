@@ -37,11 +37,13 @@
             image = try unsafe image?.converted { unsafe cvips_srgb($0, &$1) }
             image = try unsafe image?.converted { unsafe cvips_cast_uchar($0, &$1) }
             if image?.bands == 3 { image = try unsafe image?.converted { unsafe cvips_add_alpha($0, &$1) } }
-            guard let image, image.bands == 4 else { throw .decoding(reason: "It has an unusual number of channels.") }
+            guard let image, image.bands == 4 else { throw channelError }
             try options.limits.check(image.size)
             guard let bitmap = Bitmap(size: image.size, pixels: try image.pixels()) else { throw failure() }
             return bitmap
         }
+
+        private static let channelError = ImageError.decoding(reason: "It has an unusual number of channels.")
 
         /// Checks the loader and the size that libvips determines, before it decodes pixels. Returns whether the file
         /// contains an ICC profile.
@@ -60,7 +62,10 @@
                 unsafe out = cvips_open(pointer)
                 return unsafe out == nil ? -1 : 0
             }
-            try options.limits.check(file.size, decoded: options.decodedSize(of: file.size))
+            // Of black ink and four colours at most.
+            guard file.bands <= 5 else { throw channelError }
+            try options.limits.check(
+                file.size, decoded: options.decodedSize(of: file.size), bytesPerPixel: file.bytesPerPixel)
             return file.hasProfile
         }
 
@@ -122,6 +127,8 @@
         }
 
         var bands: Int { Int(unsafe vips_image_get_bands(image)) }
+
+        var bytesPerPixel: Int { bands * Int(unsafe vips_format_sizeof(vips_image_get_format(image))) }
 
         var hasProfile: Bool { unsafe cvips_has_profile(image) != 0 }
 
