@@ -108,6 +108,24 @@ import Testing
         #expect(events.metrics?.responseBodyBytes == 2)
     }
 
+    @Test func `a response after a limit is none, also if the clock passes both in one step`() async throws {
+        for _ in 0..<100 {
+            let clock = ManualClock()
+            var request = Request(url: url)
+            request.options = TransferOptions()
+            request.options?.timeouts.total = .seconds(5)
+            let transport = MockTransport(clock: clock) { _ in
+                MockResponse([.pause(.seconds(10)), .head(.ok)])
+            }
+            let task = Task { [request] in try await text(transport, request) }
+            try await clock.sleepers(count: 1)
+            clock.advance(by: .seconds(10))
+            await #expect { _ = try await task.value } throws: { error in
+                (error as? TransportError)?.reason == .timedOut(.responseHead)
+            }
+        }
+    }
+
     @Test func `an error is rethrown unchanged`() async throws {
         struct Mishap: Error {}
         await #expect(throws: Mishap.self) { try await text(MockTransport(.failure(Mishap()))) }

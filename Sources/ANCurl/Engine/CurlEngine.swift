@@ -485,11 +485,11 @@ actor CurlEngine {
 
 extension CurlEngine {
     /// Hands on the end of a response whose request's body is still open. The reader of a streamed response receives it at
-    /// once, and the rest of the request is sent until its scope ends. A collected response waits for the rest of a body
-    /// that has an end, as long as the server takes it.
+    /// once, and the rest of the request is sent until its scope ends. A response that is collected, or read by a task, waits
+    /// for the rest of a body that has an end, as long as the server takes it.
     func endResponse(of transfer: Transfer) {
         if transfer.endsWithResponse { return endEarly(transfer) }
-        guard transfer.exchange.delivery == .streamed, !transfer.state.receiving.isHandedOn else { return }
+        guard !transfer.exchange.awaitsRequest, !transfer.state.receiving.isHandedOn else { return }
         guard transfer.isResponseWhole, case .success(let ending) = transfer.outcome(CURLE_OK) else {
             return endEarly(transfer)
         }

@@ -36,6 +36,8 @@ final class Exchange: Sendable {
     let answersChallenges: Bool
     /// Whether the connection is neither shared with other exchanges nor used again; see ``HTTP2Sharing``.
     let needsOwnConnection: Bool
+    /// Whether the end of the response waits for the rest of a request's body that has an end.
+    let awaitsRequest: Bool
     /// Whether the exchange may go on for long.
     let isLongLived: Bool
     /// The security settings with which the server is verified, or the resolver if only the resolver is reached over
@@ -74,6 +76,7 @@ final class Exchange: Sendable {
         sendsBody = hasBody && !declaresEmptyBody
         try authentication?.checkCapabilities()
         webSocket = request.webSocketOptions.map { WebSocketChannel($0, memory: context.memory) }
+        awaitsRequest = delivery != .streamed || sendsBody && request.endsWithResponse
         isLongLived = webSocket != nil || request.mayGoOnForLong
         guard webSocket == nil || authentication?.server == nil && authentication?.signature == nil else {
             throw TransportError(

@@ -288,7 +288,7 @@ extension Transfer {
         if state.sending.isRefused || state.sending.body == .lost || state.connection.stream?.isReset == true {
             return true
         }
-        return exchange.delivery != .streamed && (exchange.upload.length == nil || !exchange.upload.isReplayable)
+        return exchange.awaitsRequest && (exchange.upload.length == nil || !exchange.upload.isReplayable)
     }
 
     /// Whether a finished response is known to be complete. If not, only libcurl can tell, after the end of the

@@ -290,6 +290,19 @@ private enum LongLife: RequestAttribute {
     static var defaultValue: Bool? { nil }
 }
 
+extension Request {
+    /// Whether the reader of a streamed response ends the exchange with the response, whose end therefore waits for the rest
+    /// of the request's body, as that of a collected response does.
+    package var endsWithResponse: Bool {
+        get { self[EndWithResponse.self] }
+        set { self[EndWithResponse.self] = newValue }
+    }
+
+    private enum EndWithResponse: RequestAttribute {
+        static var defaultValue: Bool { false }
+    }
+}
+
 // What each transport checks before it sends a request.
 
 extension Request {

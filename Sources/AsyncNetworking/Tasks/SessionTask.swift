@@ -402,6 +402,8 @@ struct RunningTask: Sendable {
     func gatedRequest(_ change: (inout Request) -> Void = { _ in }) -> Request {
         var request = request
         change(&request)
+        if case .none = request.body.content { return request }
+        request.endsWithResponse = true
         if let length = request.body.length, length <= RequestBody.chunkSize { return request }
         request.body.gate = { [core] in try await core.waitUntilRunning() }
         return request

@@ -252,6 +252,7 @@ final class MockExchange: ResponseBodySource {
                 try await waitUnlessEnded(step, in: .responseBody)
             }
         }
+        if request.endsWithResponse { try await finishRequest() }
         state.update { $0.isAtEnd = true }
         return nil
     }
@@ -388,7 +389,8 @@ final class MockTimeLimits: Sendable {
                 return nil
             }
             defer { group.cancelAll() }
-            guard let value = try await group.next() ?? nil else {
+            // A clock may have passed the limit and the end of the wait in one step.
+            guard let value = try await group.next() ?? nil, elapsed() - begin <= limit.left else {
                 throw TransportError.timedOut(phase, limit.whole, FailureContext(request.url))
             }
             return value
