@@ -6,7 +6,7 @@ import ANSystem
 import HTTPTypes
 
 /// A group of tasks of one or more managers that are controlled together. It is a fixed list, and releasing it has no
-/// effect on the tasks.
+/// effect on tasks that were resumed.
 ///
 /// ```swift
 /// let group = SessionTaskGroup([first, second])
@@ -16,17 +16,20 @@ import HTTPTypes
 public struct SessionTaskGroup: Sendable {
     /// The group's tasks, in the order in which they were passed; tasks that have ended remain in it.
     public let tasks: [AnySessionTask]
+    /// The tasks with their values, which would otherwise be cancelled if they were never resumed.
+    private var owners: [any Sendable] = []
 
     /// Creates a group of tasks, which may belong to different managers and have different values. The tasks are not
-    /// started. One that was never resumed is still cancelled when its ``SessionTask`` is released.
+    /// started. One that was never resumed is still cancelled when its ``SessionTask`` is released: the program keeps it.
     public init(_ tasks: [AnySessionTask]) {
         self.tasks = tasks
     }
 
-    /// Creates a group of tasks with values of one type. The tasks are not started. One that was never resumed is still
-    /// cancelled when its ``SessionTask`` is released.
+    /// Creates a group of tasks with values of one type, which it keeps. The tasks are not started. One that was never
+    /// resumed is cancelled when its ``SessionTask`` and the group are released.
     public init<Value>(_ tasks: [SessionTask<Value>]) {
         self.init(tasks.map(\.erased))
+        owners = tasks
     }
 
     /// Starts or continues all tasks that are suspended. Tasks in another state, and requests of async functions, are
