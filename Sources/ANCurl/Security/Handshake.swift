@@ -304,6 +304,13 @@ final class KeyLog: Sendable {
 // proxies.
 
 extension Transfer {
+    /// Makes OpenSSL read one record at a time. libcurl 8.15 and later make it read several: those after a response would be
+    /// found in the socket, but not in the session of a proxy, before the connection is used again, and SSL_read(3) goes on
+    /// as long as a part of a record remains.
+    private static func readSingleRecords(_ context: OpaquePointer) {
+        unsafe _ = SSL_CTX_ctrl(context, SSL_CTRL_SET_READ_AHEAD, 0, nil)
+    }
+
     /// Configures the TLS context that libcurl has created for a connection. See CURLOPT_SSL_CTX_FUNCTION(3).
     func prepareTLS(of handle: UnsafeMutableRawPointer?, _ context: OpaquePointer) -> CURLcode {
         // libcurl would otherwise honour `SSLKEYLOGFILE`.
@@ -314,9 +321,7 @@ extension Transfer {
             return CURLE_SSL_CERTPROBLEM
         }
         if !Self.isAnyContextMarked, unsafe Self.takeProxyMark(from: context) {
-            // libcurl 8.15 and later make OpenSSL read several records at once. Those after a response would be found in the
-            // socket, but not in the session of a proxy, before the connection is used again.
-            unsafe _ = SSL_CTX_ctrl(context, SSL_CTRL_SET_READ_AHEAD, 0, nil)
+            unsafe Self.readSingleRecords(context)
             return CURLE_OK
         }
         // For DNS over HTTPS, libcurl creates its own handle from this one's options. A policy for the server does not apply
@@ -326,6 +331,7 @@ extension Transfer {
         // occupy the loop. Within the session of a proxy, what remains of a record would not be found in the socket.
         if resolver != nil || !mayUseTLSProxy {
             unsafe _ = SSL_CTX_ctrl(context, SSL_CTRL_CLEAR_MODE, Int(SSL_MODE_AUTO_RETRY), nil)
+            unsafe Self.readSingleRecords(context)
         }
         do throws(TransportError) {
             let security: ConnectionSecurity?
