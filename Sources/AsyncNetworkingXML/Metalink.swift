@@ -118,7 +118,8 @@ private final class MetalinkReader: NSObject, XMLParserDelegate {
         qualifiedName qName: String?, attributes attributeDict: [String: String]
     ) {
         let name = elementName.split(at: ":").last.map(String.init) ?? ""
-        path.append(namespaceURI == Self.namespace ? name : "")
+        let isMetalink = namespaceURI?.utf8.elementsEqual(Self.namespace.utf8) == true
+        path.append(isMetalink ? name : "")
         (attributes, text) = (attributeDict, "")
         do {
             try begin()
@@ -261,7 +262,7 @@ private final class MetalinkReader: NSObject, XMLParserDelegate {
     private static func isRelativePath(_ name: String) -> Bool {
         name.unicodeScalars.allSatisfy { !$0.hidesName && $0 != "\\" }
             && name.split(at: "/", omittingEmptySubsequences: false).allSatisfy {
-                !["", ".", ".."].contains($0) && $0.utf8.count <= 255
+                $0.utf8.count <= 255 && !["", ".", ".."].contains($0)
             }
     }
 }

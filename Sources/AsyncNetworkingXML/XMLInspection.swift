@@ -147,12 +147,15 @@ struct XMLInspection: Sendable {
                 break
             }
             guard hasBlanks else { throw lexer.unexpected(.spaceRequired) }
-            if lexer.bytes[lexer.position...].starts(with: "xmlns".utf8) { declarations += 1 }
+            let isDeclaration = lexer.bytes[lexer.position...].starts(with: "xmlns".utf8)
             try lexer.skipName()
             lexer.skipBlanks()
             try lexer.expect("=")
             lexer.skipBlanks()
+            let value = lexer.position
             try lexer.skipLiteral { $0 != UInt8(ascii: "<") }
+            // Foundation copies the name of an element's namespace: a long one counts as several.
+            if isDeclaration { declarations += 1 + (lexer.position - value) / 256 }
             attributes += 1
             guard attributes <= Self.maximumAttributes, namespacesInScope + declarations <= Self.maximumNamespaces
             else {

@@ -59,10 +59,12 @@ extension ResponseHead {
     /// The charset parameter of the `Content-Type`, in lower case and without quotes; `nil` if absent or empty (RFC
     /// 9110 §8.3.2).
     package var charset: String? {
-        guard let charset = headers.contentTypeParameters?["charset"]?.lowercased() else { return nil }
+        guard let charset = headers.contentTypeParameters?["charset"] else { return nil }
         // Some servers send single quotes, which have no special meaning in HTTP.
-        let name = charset.hasPrefix("'") && charset.hasSuffix("'") ? String(charset.dropFirst().dropLast()) : charset
-        return name.isEmpty ? nil : name
+        let quote = UInt8(ascii: "'")
+        let isQuoted = charset.utf8.first == quote && charset.utf8.last == quote
+        let name = isQuoted ? String(charset.unicodeScalars.dropFirst().dropLast()) : charset
+        return name.isEmpty ? nil : name.lowercased()
     }
 }
 

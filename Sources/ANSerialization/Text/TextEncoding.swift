@@ -58,6 +58,9 @@ public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
         .latin1, .windows1252,
     ]
 
+    /// The number of bytes of the longest alias, and some more.
+    private static let longestName = 64
+
     /// Creates the encoding with a name or common alias, ignoring case; `nil` if it is unknown, or its conversion
     /// module is not installed.
     ///
@@ -75,6 +78,8 @@ public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
     ///
     /// Other encodings such as UTF-7 are unknown, because a server could use them to hide markup from filters.
     public init?(charset: String) {
+        // Comparing long text can take long; see ``CombiningRun``.
+        guard charset.utf8.count <= Self.longestName else { return nil }
         let name = charset.lowercased()
         switch name {
         case "utf8", "unicode-1-1-utf-8", "unicode11utf8", "unicode20utf8", "x-unicode20utf8": self = .utf8
