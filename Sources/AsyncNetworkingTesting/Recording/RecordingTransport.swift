@@ -24,9 +24,11 @@ public enum RecordingMode: String, Hashable, Sendable {
 /// let api = SessionManager(configuration)
 /// ```
 ///
-/// The cassette is written after each exchange, with complete bodies, which are kept in memory. The body of a request is
-/// read before it is sent, also that of a file, and the bytes that were read are sent. What of a response is not read is
-/// not recorded. Secrets are hidden; `HAR.places(of:)` finds those that are not. WebSocket connections are not supported.
+/// The cassette is written when the transport is created and after each exchange, with complete bodies, which are kept in
+/// memory; several transports of one cassette would replace each other's exchanges. The body of a request is read before it
+/// is sent, also that of a file, and the bytes that were read are sent. What of a response is not read is not recorded, and
+/// reading on fails when it is replayed. Secrets are hidden; `HAR.places(of:)` finds those that are not. WebSocket
+/// connections are not supported.
 public final class RecordingTransport: Transport {
     private let transport: any Transport
     private let path: String
@@ -36,11 +38,20 @@ public final class RecordingTransport: Transport {
     private let replay: ReplayTransport
     private let state: Lock<State>
 
-    private struct State: Sendable {
-        /// The exchanges in the order in which they began, as lines of the cassette; `nil` for those that have not ended.
-        var lines: [Data?]
+    fileprivate struct State: Sendable {
+        /// The exchanges as lines of the cassette: each one that is sent follows the one that began before it.
+        var lines: [Line]
+        /// The index of the line after the exchange that began last.
+        var position = 0
         /// The first error of writing the cassette.
         var failure: (any Error)?
+    }
+
+    fileprivate struct Line {
+        /// The number of a recorded or replayed exchange.
+        let number: Int
+        /// `nil` for an exchange that has not ended.
+        var data: Data?
     }
 
     /// Creates a transport, and reads the cassette unless all requests are recorded.
@@ -51,7 +62,8 @@ public final class RecordingTransport: Transport {
     ///   - mode: Whether requests are recorded, replayed, or both; ``RecordingMode/record`` by default.
     ///   - matching: The rule by which an exchange is found for a request; ``ReplayMatching/anyOrder`` by default.
     ///   - redaction: The rules for hiding secrets; ``ANHTTP/Redaction/byName`` by default.
-    /// - Throws: An error of Foundation for a cassette that cannot be read, or `DecodingError` for a file that is none.
+    /// - Throws: An error of Foundation for a cassette that cannot be read, `DecodingError` for a file that is none, or
+    ///   `SystemError` for one that cannot be written.
     public init(
         wrapping transport: any Transport, to path: String, mode: RecordingMode = .record,
         matching: ReplayMatching = .anyOrder, redacting redaction: Redaction = .byName
@@ -64,11 +76,12 @@ public final class RecordingTransport: Transport {
         if mode == .replay || (mode == .update && FileManager.default.fileExists(atPath: path)) {
             entries = try HAR(Data(contentsOf: URL(filePath: path))).entries
             // What cannot be replayed is recorded again.
-            if mode == .update { entries.removeAll { $0.obstacle != nil || !$0.isReplayed } }
+            if mode == .update { entries.removeAll { $0.obstacle != nil || $0.isPartial || !$0.isReplayed } }
         }
         cassette = Cassette(entries, matching, redaction)
         replay = ReplayTransport(cassette)
-        state = Lock(State(lines: try entries.map(HAR.line)))
+        state = Lock(State(lines: try entries.map(HAR.line).enumerated().map { Line(number: $0, data: $1) }))
+        if sends { try state.withLock { try $0.write(to: path) } }
     }
 
     /// The features of the transport that sends requests.
@@ -92,7 +105,8 @@ public final class RecordingTransport: Transport {
         // What does not begin any more leaves its exchange for its repetition.
         try Task.checkCancellation()
         try replay.checkRunning(request)
-        if let entry = try? cassette.take(reader.requests[0]) {
+        if let (number, entry) = try? cassette.take(reader.requests[0]) {
+            state.withLock { $0.pass(number) }
             request.recordedEntry = entry
             return try await replay.open(request, delivery: delivery, reporting: events)
         }
@@ -122,10 +136,7 @@ public final class RecordingTransport: Transport {
     private func record(
         _ request: Request, _ body: Data, _ delivery: BodyDelivery, _ events: (any ExchangeEventSink)?
     ) async throws -> OpenResponse {
-        let place = state.withLock { state in
-            state.lines.append(nil)
-            return state.lines.count - 1
-        }
+        let number = state.withLock { $0.begin() }
         var entry = HAR.Entry(
             startedDateTime: Date.now.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)),
             request: redaction.recorded(request, body: body), timings: HAR.Timings())
@@ -133,9 +144,14 @@ public final class RecordingTransport: Transport {
             let response = try await transport.open(request, delivery: delivery, reporting: events)
             entry.response = HAR.Response(response.head)
             entry.request.httpVersion = entry.response.httpVersion
-            let source = RecordedBody(base: response.body) { [entry, self] body, metrics, error in
+            let source = RecordedBody(base: response.body) { [entry, self] body, isWhole, metrics, error in
                 var entry = entry
                 entry.error = request.isSuperseded ? HAR.Entry.superseded : error.map { "\($0)" }
+                // A redirect, for example, is followed without its body.
+                let isPassedOver = body.isEmpty && response.head.mayBeDiscarded
+                if error == nil, !isWhole, !isPassedOver, response.head.mayHaveContent(for: request.method) {
+                    entry.response.content.isTruncated = true
+                }
                 if let metrics {
                     entry.timings = HAR.Timings(metrics)
                     entry.time = entry.timings.sum
@@ -156,28 +172,25 @@ public final class RecordingTransport: Transport {
                 case .decoded, .hidden: break
                 }
                 (entry.response.content.text, entry.response.content.encoding) = HAR.text(shown)
-                write(entry, at: place)
+                write(entry, number)
             }
             var body = ResponseBody(source: source)
             body.noteDisuse = { source.noteDisuse() }
             return OpenResponse(head: response.head, body: body)
         } catch {
             entry.error = request.isSuperseded ? HAR.Entry.superseded : "\(error)"
-            write(entry, at: place)
+            write(entry, number)
             throw error
         }
     }
 
     /// Adds an exchange, and writes the cassette.
-    private func write(_ entry: HAR.Entry, at place: Int) {
+    private func write(_ entry: HAR.Entry, _ number: Int) {
         let line = Result { try HAR.line(redaction.entry(entry)) }
         state.withLock { state in
             do {
-                state.lines[place] = try line.get()
-                let data = HAR.data(state.lines.compactMap(\.self))
-                var file = try AtomicFile(destination: path, mode: 0o600)
-                try file.write(data.bytes)
-                try file.commit()
+                try state.end(number, line.get())
+                try state.write(to: path)
             } catch {
                 state.failure = state.failure ?? error
             }
@@ -185,10 +198,43 @@ public final class RecordingTransport: Transport {
     }
 }
 
+extension RecordingTransport.State {
+    /// Notes that an exchange of the cassette is replayed.
+    mutating func pass(_ number: Int) {
+        if let index = lines.firstIndex(where: { $0.number == number }) { position = index + 1 }
+    }
+
+    /// Adds an exchange that is sent, and returns its number.
+    mutating func begin() -> Int {
+        let number = lines.count
+        lines.insert(RecordingTransport.Line(number: number), at: position)
+        position += 1
+        return number
+    }
+
+    mutating func end(_ number: Int, _ line: Data) {
+        if let index = lines.firstIndex(where: { $0.number == number }) { lines[index].data = line }
+    }
+
+    func write(to path: String) throws {
+        let data = HAR.data(lines.compactMap(\.data))
+        var file = try AtomicFile(destination: path, mode: 0o600)
+        try file.write(data.bytes)
+        try file.commit()
+    }
+}
+
+extension ResponseHead {
+    /// Whether the response to a request may have content (RFC 9110 §6.4.1).
+    fileprivate func mayHaveContent(for method: HTTPRequest.Method) -> Bool {
+        method != .head && status != .noContent && status != .notModified && contentLength != 0
+    }
+}
+
 /// A body that is copied while it is read, and recorded when its exchange is closed.
 private final class RecordedBody: ResponseBodySource {
     private let base: ResponseBody
-    private let record: @Sendable (Data, TransferMetrics?, (any Error)?) -> Void
+    private let record: @Sendable (_ body: Data, _ isWhole: Bool, TransferMetrics?, (any Error)?) -> Void
     private let state = Lock(State())
 
     private struct State: Sendable {
@@ -200,7 +246,7 @@ private final class RecordedBody: ResponseBodySource {
         var isRecorded = false
     }
 
-    init(base: ResponseBody, _ record: @escaping @Sendable (Data, TransferMetrics?, (any Error)?) -> Void) {
+    init(base: ResponseBody, _ record: @escaping @Sendable (Data, Bool, TransferMetrics?, (any Error)?) -> Void) {
         self.base = base
         self.record = record
     }
@@ -238,11 +284,11 @@ private final class RecordedBody: ResponseBodySource {
     }
 
     func close() async {
-        let (data, error) = state.withLock { state in
+        let (data, isUnused, error) = state.withLock { state in
             defer { state.isRecorded = true }
-            return (state.isRecorded ? nil : state.data, state.isUnused ? nil : state.error)
+            return (state.isRecorded ? nil : state.data, state.isUnused, state.isUnused ? nil : state.error)
         }
-        if let data { record(data, base.metrics, error) }
+        if let data { record(data, isUnused || base.ending != nil, base.metrics, error) }
         await base.close()
     }
 }

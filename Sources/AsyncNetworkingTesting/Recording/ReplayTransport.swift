@@ -14,8 +14,8 @@ import HTTPTypes
 /// A ``RecordingTransport`` writes cassettes; archives of browsers and of a `HARRecorder` can be replayed, too, as far as
 /// they contain bodies, without the responses of a session's cache. Each exchange is replayed once. Responses come at once, with their bodies as they were after
 /// decompression, of which `Content-Length` is the size, and without digests, which may be those of other bytes. A request
-/// for which there is no exchange fails with a ``ReplayFailure``, and an exchange that failed when it was recorded, or of
-/// whose response only a part was recorded, fails with one, too.
+/// for which there is no exchange fails with a ``ReplayFailure``, and an exchange that failed when it was recorded fails
+/// with one, too. One of whose response only a part was recorded fails after that part.
 public struct ReplayTransport: Transport {
     private let mock: MockTransport
     private let cassette: Cassette
@@ -39,7 +39,7 @@ public struct ReplayTransport: Transport {
         self.cassette = cassette
         mock = MockTransport(
             receiving: { received in
-                try MockResponse(received.request.recordedEntry ?? cassette.take(received))
+                try MockResponse(received.request.recordedEntry ?? cassette.take(received).entry)
             }, clock: ContinuousClock())
     }
 
@@ -95,16 +95,23 @@ public struct ReplayFailure: LocalizedError, Hashable, Sendable, CustomStringCon
 }
 
 extension HAR.Entry {
-    /// The reason why the exchange cannot be replayed, as a sentence; `nil` if it can.
+    /// The reason why the exchange cannot be replayed, as a sentence; `nil` if it can, at least in part.
     var obstacle: String? {
         // A status of other than three digits is not one of HTTP.
         guard error == nil, (100...999).contains(response.status) else {
             return "\(request.line) failed when it was recorded: \(error ?? "for an unknown reason")"
         }
-        guard response.content.isTruncated == true else { return nil }
+        return nil
+    }
+
+    /// Whether only a part of the response's body was recorded.
+    var isPartial: Bool { response.content.isTruncated == true }
+
+    /// The end of a body of which only a part was recorded.
+    fileprivate var cut: ReplayFailure {
         let part = response.content.text == nil ? "without its body" : "in part"
         let comment = response.content.comment.map { ": \($0)" } ?? ""
-        return "The response to \(request.line) was recorded \(part)\(comment)"
+        return ReplayFailure(description: "The response to \(request.line) was recorded \(part)\(comment)")
     }
 
     /// Whether the entry is an exchange with a server: not a response of the cache, beside which a validation has an entry
@@ -136,15 +143,15 @@ final class Cassette: Sendable {
         return entries.indices.filter { !replayed.contains($0) }.map { entries[$0].request.line }
     }
 
-    /// Returns the exchange for a request, and marks it as replayed.
-    func take(_ received: MockTransport.ReceivedRequest) throws -> HAR.Entry {
+    /// Returns the exchange for a request with its index, and marks it as replayed.
+    func take(_ received: MockTransport.ReceivedRequest) throws -> (index: Int, entry: HAR.Entry) {
         let sent = redaction.recorded(received.request, body: received.body)
         var index: Int
         // The program's closure chooses without the lock. Another request may take the same exchange meanwhile.
         repeat { index = try choose(for: sent) } while !replayed.withLock { $0.insert(index).inserted }
         let entry = entries[index]
         if let obstacle = entry.obstacle { throw ReplayFailure(description: obstacle) }
-        return entry
+        return (index, entry)
     }
 
     /// Returns the index of the exchange for a request.
@@ -332,10 +339,11 @@ extension MockResponse {
         if !body.isEmpty {
             let digests = ["Content-Digest", "Repr-Digest", "Digest", "Content-MD5"]
             for name in digests.compactMap({ HTTPField.Name($0) }) { headers[name] = nil }
-            if headers[.contentLength] != nil { headers[.contentLength] = "\(body.count)" }
+            if headers[.contentLength] != nil, !entry.isPartial { headers[.contentLength] = "\(body.count)" }
         }
+        let status = HTTPResponse.Status(code: entry.response.status, reasonPhrase: entry.response.statusText)
         self.init(
-            status: .init(code: entry.response.status, reasonPhrase: entry.response.statusText), headers: headers,
-            chunks: body.isEmpty ? [] : [body])
+            [.head(status, headers)] + (body.isEmpty ? [] : [.chunk(body)])
+                + (entry.isPartial ? [.fail(entry.cut)] : []))
     }
 }

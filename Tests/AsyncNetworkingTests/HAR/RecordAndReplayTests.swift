@@ -89,6 +89,44 @@ import Testing
         #expect(try await replaying().get("a").text == "GET a")
     }
 
+    @Test func `a body of which only the beginning was read ends there with an error`() async throws {
+        let transport = MockTransport(
+            MockResponse([.head(.ok, [.contentLength: "6"]), .chunk(Data("abc".utf8)), .chunk(Data("def".utf8))]))
+        func beginning(_ manager: SessionManager) async throws -> String {
+            try await manager.withResponse(for: manager.request(.get, "a")) { head, body in
+                for try await chunk in body {
+                    return "\(head.contentLength ?? 0) \(String(decoding: chunk, as: UTF8.self))"
+                }
+                return ""
+            }
+        }
+        #expect(try await beginning(recording(transport)) == "6 abc")
+        #expect(try await beginning(replaying()) == "6 abc")
+        let text = try await failure { _ = try await replaying().get("a") }
+        #expect(text == "The response to GET http://a.example/v1/a was recorded in part")
+    }
+
+    @Test(arguments: [MockResponse.status(.noContent), .status(.ok, headers: ["Content-Length": "0"])])
+    func `a response without content is recorded whole although it is not read`(response: MockResponse) async throws {
+        let manager = try recording(MockTransport(response))
+        try await manager.withResponse(for: manager.request(.get, "a")) { _, _ in }
+        #expect(try await replaying().get("a").text.isEmpty)
+    }
+
+    @Test func `exchanges that are added to an ordered cassette have the place in which they were sent`() async throws {
+        let recorded = try recording(Self.numbered)
+        for path in ["a", "b"] { _ = try await recorded.get(path) }
+        for _ in 0..<2 {
+            let transport = try RecordingTransport(
+                wrapping: Self.numbered, to: path, mode: .update, matching: .ordered)
+            let updated = SessionManager(on: transport)
+            for path in ["a", "c", "b", "d"] { _ = try await updated.get(path) }
+        }
+        let ordered = try replaying(.ordered)
+        for path in ["a", "c", "b", "d"] { #expect(try await ordered.get(path).text == "GET \(path)") }
+        #expect(try HAR(Data(contentsOf: URL(filePath: path))).entries.count == 4)
+    }
+
     @Test func `a body of which only the beginning was read is not replayed`() async throws {
         let transport = MockTransport(MockResponse(chunks: [Data("abc".utf8), Data("def".utf8)]))
         let replay = try await replayingArchive(on: transport) { manager in
@@ -724,12 +762,15 @@ import Testing
 
     @Test func `the first failure to write the cassette is reported`() async throws {
         let folder = "\(directory.path)/folder"
+        #expect(throws: SystemError.self) { try RecordingTransport(wrapping: Self.numbered, to: "\(folder)/a.har") }
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
         let transport = try RecordingTransport(wrapping: Self.numbered, to: "\(folder)/a.har")
         let request = Request(url: try url("http://a.example/x"))
         let responses = [
             try await transport.open(request, delivery: .streamed, reporting: nil),
             try await transport.open(request, delivery: .streamed, reporting: nil),
         ]
+        try FileManager.default.removeItem(atPath: folder)
         await responses[0].close()
         // The folder, which is missing, then is no folder.
         _ = try directory.write(Data(), to: "folder")
