@@ -38,7 +38,8 @@
                         0, Meter(label: "http.client.active_requests", dimensions: dimensions, factory: factory)
                     )
                 entry.count += change
-                entry.meter.set(entry.count)
+                // Other sessions may count calls with the same dimensions.
+                if change > 0 { entry.meter.increment() } else { entry.meter.decrement() }
                 // A program may talk to any number of hosts.
                 active[key] = entry.count == 0 ? nil : entry
             }
@@ -97,7 +98,8 @@
         /// Sets the meter `http.client.open_connections` to the numbers of connections, with the dimension
         /// `http.connection.state`, which is `active` or `idle`. A program calls it at intervals.
         ///
-        /// Connections that have not carried a request, and those over QUIC, are not known.
+        /// Connections that have not carried a request, and those over QUIC, are not known. The meter has the numbers of one
+        /// session: a program with several gives each its own factory, such as one that adds a dimension.
         ///
         /// - Parameter factory: The metrics backend; `MetricsSystem.factory` by default.
         public nonisolated func recordConnections(by factory: any MetricsFactory = MetricsSystem.factory) async {

@@ -33,6 +33,20 @@
                 backends.metrics.timers(label: "http.client.request.duration").map(\.values) == [[1_000_000_000]])
         }
 
+        @Test func `the calls of all sessions are counted together`() async throws {
+            func active() -> Double? { backends.metrics.meters.first?.lastValue }
+            let gate = try ScriptGate()
+            let waiting = backends.session(on: MockTransport(MockResponse([.head(.ok), .wait(gate)])))
+            let other = backends.session(on: MockTransport(head(200)))
+            async let first = waiting.get("a")
+            while active() != 1 { await Task.yield() }
+            _ = try await other.get("a")
+            #expect(active() == 1)
+            gate.open()
+            _ = try await first
+            #expect(active() == 0)
+        }
+
         @Test func `no meter is kept for a host without calls`() async throws {
             let factory = MeterFactory()
             let session = SessionManager(
