@@ -137,9 +137,9 @@ struct CacheLookup: Sendable {
 
     /// The response to a request that accepts only stored ones (RFC 9111 §5.2.1.7).
     var refusal: OpenResponse {
-        let ending = ResponseEnding(trailers: [:], metrics: Self.cached)
-        return OpenResponse(
-            head: ResponseHead(status: .gatewayTimeout, url: sent.url), body: ResponseBody(Data(), ending: ending))
+        var body = ResponseBody(Data(), ending: ResponseEnding(trailers: [:], metrics: Self.cached))
+        body.origin = .cache
+        return OpenResponse(head: ResponseHead(status: .gatewayTimeout, url: sent.url), body: body)
     }
 
     // MARK: Background

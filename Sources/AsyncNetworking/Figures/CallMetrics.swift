@@ -73,8 +73,9 @@ struct CallCounts: ~Copyable, Sendable {
         if let answer = call.answer {
             metrics.statusCode = answer.status
             metrics.httpVersion = answer.version
+            // An interceptor may have made it.
             metrics.source =
-                answer.body.origin ?? answer.body.metrics?.source ?? (metrics.exchangeCount == 0 ? .cache : .network)
+                answer.body.origin ?? (metrics.exchangeCount == 0 ? nil : answer.body.metrics?.source ?? .network)
         }
         return metrics
     }

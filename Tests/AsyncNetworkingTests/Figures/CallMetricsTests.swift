@@ -57,6 +57,24 @@ import Testing
             ])
     }
 
+    @Test(arguments: [false, true])
+    func `a response that an interceptor made has no source`(isRead: Bool) async throws {
+        struct Answer: Interceptor {
+            func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+                OpenResponse(head: ResponseHead(status: .ok, url: request.url), body: ResponseBody(Data()))
+            }
+        }
+        let manager = SessionManager(on: MockTransport(.text("server"))) {
+            $0.eventMonitors = [figures]
+            $0.interceptors = [Answer()]
+        }
+        let request = try manager.request(.get, "a")
+        try await manager.withResponse(for: request) { _, body in
+            if isRead { _ = try await body.collect(upTo: 1) }
+        }
+        #expect(figures.all.map(\.source) == [nil])
+    }
+
     @Test func `a failed exchange has no status`() async throws {
         let manager = SessionManager(on: MockTransport(.failure(TransportError(.cannotConnect(.refused))))) {
             $0.clock = ManualClock()
