@@ -18,6 +18,7 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -49,6 +50,11 @@ static const int32_t CLINUX_EFD_FLAGS = EFD_CLOEXEC | EFD_NONBLOCK;
 // Glibc hides pthread_setname_np behind _GNU_SOURCE, and prctl is variadic.
 static inline void clinux_set_thread_name(const char *name) {
     prctl(PR_SET_NAME, name, 0, 0, 0);
+}
+
+// Glibc hides accept4 behind _GNU_SOURCE.
+static inline int clinux_accept(int socket) {
+    return (int)syscall(SYS_accept4, socket, 0, 0, SOCK_CLOEXEC);
 }
 
 // Glibc hides renameat2 and its flags behind _GNU_SOURCE; 1 is RENAME_NOREPLACE.

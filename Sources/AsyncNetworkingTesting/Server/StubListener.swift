@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANSystem
+import CLinux
 import Glibc
 
 /// A listener that accepts connections on one thread and serves each on a thread of its own.
@@ -51,9 +52,8 @@ final class StubListener: Sendable {
     private func run(_ socket: Int32) {
         var nextNumber = 0
         while !state.withLock({ $0.isStopping }) {
-            let descriptor = retryingInterrupts { accept(socket, nil, nil) }
+            let descriptor = retryingInterrupts { clinux_accept(socket) }
             if descriptor >= 0 {
-                _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
                 serve(descriptor, number: nextNumber)
                 nextNumber += 1
             } else {
