@@ -389,7 +389,8 @@ struct CurlCommand {
             return notes.append("the client's certificate, which is in memory")
         }
         if identity.isPKCS12 { add("--cert-type", "P12") }
-        add("--cert", identity.paths[0])
+        // A colon would separate a passphrase.
+        add("--cert", identity.paths[0].replacing("\\", with: "\\\\").replacing(":", with: "\\:"))
         if !identity.isPKCS12 { add("--key", identity.paths[1]) }
         if let passphrase = identity.passphrase, !passphrase.isEmpty {
             add("--pass", rules.hides("passphrase") ? Redaction.mark : passphrase)

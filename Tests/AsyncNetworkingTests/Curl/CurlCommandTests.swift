@@ -177,6 +177,9 @@ import Testing
         Case("--cert c --key k --pass s") {
             $0.tls.identity = .pem(certificates: .file("c"), key: .file("k"), passphrase: "s")
         },
+        Case(#"--cert 'c\:\\1' --key 'k:\1'"#) {
+            $0.tls.identity = .pem(certificates: .file(#"c:\1"#), key: .file(#"k:\1"#))
+        },
         Case("--cert-type P12 --cert c") { $0.tls.identity = .pkcs12(.file("c")) },
         Case("--insecure") {
             $0.tls.policy.allowsInvalidCertificates = true
