@@ -254,14 +254,47 @@ import Testing
     }
 
     @Test func `a coding in between that unpacks to too much is refused, though nothing comes of it`() throws {
-        // Members without content.
-        var members = Data()
-        for _ in 0..<200_000 { members += Body.emptyGzip }
-        let data = try Body.deflated(members, .gzip)
+        let data = try Body.deflated(Body.emptyMembers, .gzip)
         #expect(data.count < 20_000)
         #expect(throws: ContentDecoder.Failure.tooLarge(.decompressionRatio(limit: 200))) {
             try Body.decode([data], codings: ["gzip, gzip"])
         }
+    }
+
+    @Test func `a coding in between that is decoded to nothing is refused, though its ratio is within the limit`()
+        throws
+    {
+        let data = try Body.deflated(Body.emptyMembers, .gzip, level: 1)
+        #expect(data.count * 200 > Body.emptyMembers.count)
+        var limit = DecompressionLimit()
+        #expect(throws: ContentDecoder.Failure.tooLarge(.decompressionRatio(limit: 200))) {
+            try Body.decode([data], codings: ["gzip, gzip"], limit: limit)
+        }
+        limit.maximumRatio = nil
+        limit.maximumSize = 50 * Body.emptyMembers.count - 1
+        #expect(throws: ContentDecoder.Failure.tooLarge(.decompressed(limit: 50 * Body.emptyMembers.count - 1))) {
+            try Body.decode([data], codings: ["gzip, gzip"], limit: limit)
+        }
+        limit.maximumSize? += 1
+        #expect(try Body.decode([data], codings: ["gzip, gzip"], limit: limit).isEmpty)
+    }
+
+    @Test(arguments: [1, 2])
+    func `decoding that has no result pauses`(codingCount: Int) throws {
+        let data = codingCount == 1 ? Body.emptyMembers : try Body.deflated(Body.emptyMembers, .gzip, level: 1)
+        var limit = DecompressionLimit()
+        limit.maximumRatio = nil
+        let codings = [String](repeating: "gzip", count: codingCount)
+        let decoder = try #require(try ContentDecoder(contentEncoding: codings, limit: limit))
+        decoder.push(data)
+        var pauseCount = 0
+        while let chunk = try decoder.next() {
+            #expect(chunk.isEmpty)
+            pauseCount += 1
+        }
+        try decoder.finish()
+        // At least the bytes of the members are work, which is done 1 MiB at a time.
+        #expect(pauseCount >= Body.emptyMembers.count >> 20)
     }
 }
 
@@ -279,6 +312,9 @@ enum Body: CaseIterable {
 
     /// A member of gzip without content: the header, an empty block with fixed codes, the sum and the length.
     static let emptyGzip = Data([0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3, 3, 0] + [UInt8](repeating: 0, count: 8))
+
+    /// 4 MB of such members.
+    static let emptyMembers = Data([[UInt8]](repeating: Array(emptyGzip), count: 200_000).joined())
 
     /// The text as gzip, by Brotli 1.2.
     static let brotliOfGzip = bytes(
@@ -353,8 +389,8 @@ enum Body: CaseIterable {
         return decoded
     }
 
-    static func deflated(_ data: Data, _ format: Deflater.Format) throws -> Data {
-        var deflater = try Deflater(format: format)
+    static func deflated(_ data: Data, _ format: Deflater.Format, level: Int = 6) throws -> Data {
+        var deflater = try Deflater(format: format, level: level)
         var (rest, result, buffer) = (data, Data(), Data(count: 64 << 10))
         while true {
             var bytes = buffer.mutableBytes

@@ -193,6 +193,29 @@ import Testing
         }
     }
 
+    @Test(arguments: [BodyDelivery.collected(upTo: 1 << 30), .streamed])
+    func `a body that has arrived is not decoded further when its reader is cancelled`(
+        delivery: BodyDelivery
+    ) async throws {
+        try await StubServer.with { server in
+            server.route("/", reply("gzip", Self.bomb))
+            let options = TransferOptions.with { $0.decompressionLimit.maximumRatio = nil }
+            try await CurlTransport().withResponse(
+                for: server.request(options: options), delivery: delivery, reporting: nil
+            ) { _, body in
+                var iterator = body.makeAsyncIterator()
+                _ = try await iterator.next()
+                let reader = Task {
+                    unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
+                    var iterator = body.makeAsyncIterator()
+                    await #expect(throws: CancellationError.self) { try await iterator.next() }
+                    await #expect(throws: CancellationError.self) { try await body.collect(upTo: 1 << 30) }
+                }
+                await reader.value
+            }
+        }
+    }
+
     @Test func `a paused reader of a body that unpacks to much gets all of it`() async throws {
         try await StubServer.with { server in
             server.route("/", reply("gzip", Self.bomb))

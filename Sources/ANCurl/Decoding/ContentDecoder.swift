@@ -61,9 +61,11 @@ package final class ContentDecoder: Sendable {
         state.withLock { $0.push(raw) }
     }
 
-    /// Returns the next decoded bytes, never empty; `nil` if more raw bytes are needed.
+    /// Returns the next decoded bytes; `nil` if more raw bytes are needed.
     ///
-    /// A chunk that would exceed a limit is not returned. After a failure, every later call throws the same error.
+    /// They are empty if a bounded amount of work has had no result; the caller can check for cancellation, and goes on with
+    /// another call. A chunk that would exceed a limit is not returned. After a failure, every later call throws the same
+    /// error.
     ///
     /// - Parameter count: The maximum number of bytes to return, at least 1. No chunk exceeds 64 KiB.
     /// - Throws: ``Failure/malformed(_:)``, ``Failure/tooLarge(_:)`` or ``Failure/system(_:)``.
@@ -140,8 +142,8 @@ extension ContentDecoder {
         let limit: DecompressionLimit
         /// The raw bytes not yet consumed.
         var raw = Data()
-        /// The number of raw bytes consumed.
-        var consumed = 0
+        /// The work that the current call of ``next(upTo:)`` has done.
+        private var work = 0
         var failure: Failure?
 
         init(stages: [Stage], limit: DecompressionLimit) {
@@ -156,13 +158,18 @@ extension ContentDecoder {
         mutating func next(upTo count: Int) throws(Failure) -> Data? {
             let last = stages.count - 1
             return try failing { state throws(Failure) in
-                try state.fill(last) ? state.stages[last].takeOutput(upTo: count) : nil
+                state.work = 0
+                return switch try state.fill(last) {
+                case .output: state.stages[last].takeOutput(upTo: count)
+                case .pausing: Data()
+                case .needingInput: nil
+                }
             }
         }
 
         mutating func finish() throws(Failure) {
             try failing { state throws(Failure) in
-                guard state.consumed > 0 || !state.raw.isEmpty else { return }
+                guard state.stages[0].consumedCount > 0 || !state.raw.isEmpty else { return }
                 for stage in state.stages where !stage.isComplete { throw .truncated(stage.coding) }
             }
         }
@@ -180,31 +187,62 @@ extension ContentDecoder {
             }
         }
 
-        /// Decodes until a stage has output; returns `false` if more raw bytes are needed first.
-        private mutating func fill(_ index: Int) throws(Failure) -> Bool {
+        /// Decodes until a stage has output, needs more raw bytes, or the call has done enough.
+        private mutating func fill(_ index: Int) throws(Failure) -> Filling {
             while !stages[index].hasOutput {
+                guard work < Self.workOfCall else { return .pausing }
                 if !stages[index].mayHoldMore {
-                    guard try index == 0 ? !raw.isEmpty : fill(index - 1) else { return false }
+                    let input: Filling = try index > 0 ? fill(index - 1) : raw.isEmpty ? .needingInput : .output
+                    guard input == .output else { return input }
                 }
                 try step(index)
             }
-            return true
+            return .output
+        }
+
+        /// The result of decoding with one stage.
+        private enum Filling {
+            /// The stage has output.
+            case output
+            /// The call has done its work, and the stage has no output yet.
+            case pausing
+            /// The stage has no output before more raw bytes are pushed.
+            case needingInput
         }
 
         private mutating func step(_ index: Int) throws(Failure) {
+            let step: DecodingStep
             if index == 0 {
-                let count = try stages[0].step(raw)
-                raw = raw.dropFirst(count)
-                consumed += count
+                step = try stages[0].step(raw.prefix(64 << 10))
+                raw = raw.dropFirst(step.consumed)
             } else {
-                let count = try stages[index].step(stages[index - 1].output)
-                stages[index - 1].dropOutput(count)
+                step = try stages[index].step(stages[index - 1].output)
+                stages[index - 1].dropOutput(step.consumed)
             }
+            work += step.consumed + step.produced + Self.workOfStep
             // Intermediate output counts as well: it may be huge even if the final output is small.
-            if let bound = limit.bound(passedBy: stages[index].producedCount, from: consumed) {
+            if let bound = limit.bound(passedBy: decodedCount(by: index), from: stages[0].consumedCount) {
                 throw .tooLarge(bound)
             }
         }
+
+        /// The number of bytes decoded by a stage, for the limit.
+        ///
+        /// Those of the stage before it that it decodes to nothing count as well: they may be members, frames or blocks
+        /// without content, which take much longer than their bytes suggest.
+        private func decodedCount(by index: Int) -> Int {
+            let produced = stages[index].producedCount
+            guard index > 0 else { return produced }
+            return produced + max(0, stages[index].consumedCount - produced) * Self.costOfNothing
+        }
+
+        /// The work of one call, in bytes consumed and produced.
+        private static let workOfCall = 1 << 20
+        /// The bytes that take as long as a step without any.
+        private static let workOfStep = 64
+        /// The number of decoded bytes as which a byte counts that is decoded to nothing: 1,000 for the shortest member of
+        /// gzip.
+        private static let costOfNothing = 50
     }
 }
 
@@ -220,8 +258,8 @@ extension ContentDecoder {
         private(set) var mayHoldMore = false
         /// Whether the coding's stream is complete at this point.
         private(set) var isComplete = false
-        /// The number of bytes decoded so far.
-        private(set) var producedCount = 0
+        /// The numbers of bytes consumed and decoded so far.
+        private(set) var (consumedCount, producedCount) = (0, 0)
 
         init(_ coding: Coding) throws(Failure) {
             self.coding = coding
@@ -255,24 +293,27 @@ extension ContentDecoder {
             return taken
         }
 
-        /// Decodes some of the input into the empty buffer; returns the number of bytes consumed.
-        mutating func step(_ input: Data) throws(Failure) -> Int {
-            let step: DecodingStep
+        /// Decodes some of the input into the empty buffer.
+        mutating func step(_ input: Data) throws(Failure) -> DecodingStep {
+            var step: DecodingStep
             do {
                 var bytes = buffer.mutableBytes
                 step = try decoder.step(input.bytes, into: &bytes)
             } catch {
                 throw error.code == EBADMSG ? .malformed(coding) : .system(error)
             }
+            if step.consumed == 0, step.produced == 0 {
+                // A decoder that consumes no input is at the end of its stream, where the rest is ignored; otherwise the
+                // input is malformed.
+                guard step.isComplete || input.isEmpty else { throw .malformed(coding) }
+                step.consumed = input.count
+            }
             unread = 0..<step.produced
+            consumedCount += step.consumed
             producedCount += step.produced
             mayHoldMore = step.produced == buffer.count
             isComplete = step.isComplete
-            guard step.consumed == 0, step.produced == 0 else { return step.consumed }
-            // A decoder that consumes no input is at the end of its stream, where the rest is ignored; otherwise the
-            // input is malformed.
-            guard isComplete || input.isEmpty else { throw .malformed(coding) }
-            return input.count
+            return step
         }
     }
 

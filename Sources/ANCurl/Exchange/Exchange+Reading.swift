@@ -24,10 +24,17 @@ extension Exchange: WholeBodySource {
     }
 
     /// Returns the next decoded bytes; `receive` learns the number of those received for them.
+    ///
+    /// Decoding does not wait, and may take long after the exchange is over, when cancelling it has no effect.
     private func next(by decoder: ContentDecoder, _ receive: (Int) throws -> Void = { _ in }) async throws -> Data? {
         do {
             while true {
-                if let chunk = try decoder.next() { return chunk }
+                try Task.checkCancellation()
+                if let chunk = try decoder.next() {
+                    guard chunk.isEmpty else { return chunk }
+                    await Task.yield()
+                    continue
+                }
                 guard let received = try await nextReceived() else {
                     try decoder.finish()
                     state.withLock { $0.isEndRead = true }

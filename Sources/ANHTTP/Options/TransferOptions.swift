@@ -169,7 +169,7 @@ public struct DecompressionLimit: Hashable, Sendable {
     public var maximumSize: Int? = 1 << 30
     /// The maximum ratio of decoded to received bytes, checked while the body is decoded, from 1 MiB on; 200 by
     /// default, `nil` for no limit. A ratio below 1 counts as 1. If a body has several codings, it applies to the output
-    /// of each.
+    /// of each, in which a byte that the next one decodes to nothing counts as 50.
     public var maximumRatio: Int? = 200
     /// The number of decoded bytes up to which the ratio is not checked.
     package var ratioThreshold = 1 << 20
