@@ -115,6 +115,36 @@ import Testing
         }
     }
 
+    /// libcurl has stored the first cookie by its list of public suffixes.
+    @Test func `a cookie of a domain is replaced and removed by a response to a request with a Host field`()
+        async throws
+    {
+        try await StubServer.with { server in
+            let set = ["id=old", "id=new", "id=; Max-Age=0"].map { "\($0); Domain=example.test; Path=/" }
+            for cookie in set { server.enqueue(.reply(headers: ["Set-Cookie": cookie])) }
+            let port = server.endpoint.port
+            let options = TransferOptions.with {
+                $0.connection.hostOverrides = [
+                    .init(host: "www.example.test", port: port, address: "127.0.0.1", addressPort: port)
+                ]
+            }
+            let transport = try CurlTransport(options: options)
+            let url = try #require(URL(string: "http://www.example.test:\(port)/"))
+            func cookies() async -> [Cookie] {
+                await (transport.features.cookies?.cookies() ?? []).filter { !$0.isExpired() }
+            }
+            _ = try await transport.collect(Request(url: url))
+            #expect(
+                await cookies() == [Cookie(name: "id", value: "old", domain: "example.test", includesSubdomains: true)])
+            let request = Request(url: url, headers: [.host: "other.test"])
+            _ = try await transport.collect(request)
+            #expect(
+                await cookies() == [Cookie(name: "id", value: "new", domain: "example.test", includesSubdomains: true)])
+            _ = try await transport.collect(request)
+            #expect(await cookies() == [])
+        }
+    }
+
     /// RFC 6265 §5.3 and §5.4: the host is that of the URL. For libcurl it is that of the field.
     @Test func `a Host field does not change which cookies are sent and stored`() async throws {
         try await StubServer.with { server in

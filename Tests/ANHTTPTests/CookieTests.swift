@@ -219,6 +219,26 @@ import Testing
         #expect(Cookie(setCookie: text, from: try .example(url), now: Self.now) == nil)
     }
 
+    @Test(arguments: [
+        ("a=c; Path=/p; Domain=example", "example"), ("a=c; Path=/p; Domain=.EXAMPLE", "example"),
+        ("a=c; Path=/p/; Domain=example", "example"), ("a=; Path=/p; Domain=example; Max-Age=0", "example"),
+        // One for another host or path, of another name, or that has expired is not replaced, and extends nothing.
+        ("a=c; Path=/p", "a.example"), ("a=c; Path=/p; Domain=a.example", "a.example"),
+        ("a=c; Path=/q; Domain=example", "a.example"), ("A=c; Path=/p; Domain=example", "a.example"),
+        ("b=c; Path=/p; Domain=example", "a.example"), ("old=c; Path=/p; Domain=example", "a.example"),
+    ])
+    func `a Set-Cookie field may replace a cookie that includes subdomains`(text: String, domain: String) throws {
+        let stored = [
+            Cookie(name: "a", value: "b", domain: "example", includesSubdomains: true, path: "/p"),
+            Cookie(name: "a", value: "b", domain: "a.example", path: "/p"),
+            Cookie(name: "b", value: "b", domain: "example", path: "/p"),
+            Cookie(name: "old", value: "b", domain: "example", includesSubdomains: true, path: "/p", expires: Self.now),
+        ]
+        let cookie = Cookie(setCookie: text, from: try .example("https://a.example/"), replacing: stored, now: Self.now)
+        #expect(cookie?.domain == domain)
+        #expect(cookie?.includesSubdomains == (domain == "example"))
+    }
+
     @Test(arguments: [("", "/"), ("/", "/"), ("/x", "/"), ("/x/", "/x"), ("/x/y/z", "/x/y")])
     func `the default path is that of the directory`(path: String, expected: String) throws {
         #expect(Cookie(setCookie: "a=b", from: try .example("http://a.example\(path)"))?.path == expected)

@@ -103,9 +103,10 @@ final class HandleShares: Sendable {
     /// Without TLS, an attacker could otherwise replace a secure cookie of the same host. libcurl does not check this for
     /// the lines that it is given, because it trusts the program.
     func store(_ fields: [String], from url: URL) {
-        let cookies = fields.compactMap { Cookie(setCookie: $0, from: url) }
-        guard !cookies.isEmpty else { return }
+        guard !fields.isEmpty else { return }
         withCookies {
+            let stored = stored
+            let cookies = fields.compactMap { Cookie(setCookie: $0, from: url, replacing: stored) }
             guard !url.isHTTPS else { return store(cookies) }
             let secure = stored.filter { $0.isSecure && !$0.isExpired() }
             store(cookies.filter { !secure.contains(where: $0.overlays) })

@@ -224,14 +224,16 @@ extension Cookie {
 extension Cookie {
     /// Parses the value of a `Set-Cookie` field (RFC 6265 §5.2, §5.3); `nil` for a field that must be ignored.
     ///
-    /// The cookie is for the host of the URL only. Its `Domain` attribute must match the host, but does not extend the
-    /// cookie to subdomains, because the public suffix list, which would limit that, is part of libcurl.
+    /// The cookie is for the host of the URL only, unless it replaces one. Its `Domain` attribute must match the host, but
+    /// does not extend the cookie to subdomains, because the public suffix list, which would limit that, is part of libcurl.
     ///
     /// - Parameters:
     ///   - text: The value of the field.
     ///   - url: The URL of the request.
+    ///   - stored: Cookies that were stored before. The new one is for the same domain and its subdomains as one of them
+    ///     that has not expired, has the same name and path, and includes the subdomains of the `Domain` attribute.
     ///   - now: The time at which the response was received.
-    package init?(setCookie text: String, from url: URL, now: Date = .now) {
+    package init?(setCookie text: String, from url: URL, replacing stored: [Cookie] = [], now: Date = .now) {
         guard let host = Self.host(of: url), text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 })
         else { return nil }
         // Bytes are compared, not characters: one of several scalars may begin with a separator.
@@ -260,7 +262,17 @@ extension Cookie {
         // The domain would also include the subdomains, from which the prefix `__Host-` excludes a cookie.
         includesSubdomains = !named.isEmpty
         guard hasPrefixAttributes else { return nil }
-        includesSubdomains = false
+        let path = Self.withoutEndingSlash(path)
+        includesSubdomains = stored.contains {
+            $0.includesSubdomains && $0.domain == named && $0.name == self.name && !$0.isExpired(at: now)
+                && Self.withoutEndingSlash($0.path) == path
+        }
+        if includesSubdomains { domain = named }
+    }
+
+    /// Returns a path as libcurl compares it.
+    private static func withoutEndingSlash(_ path: String) -> Substring {
+        path.utf8.last == UInt8(ascii: "/") ? path.dropLast() : path[...]
     }
 
     /// Returns the name of the cookie that libcurl may have stored when it received a header line; `nil` for other lines.
