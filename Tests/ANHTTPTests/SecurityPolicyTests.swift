@@ -233,4 +233,39 @@ import Testing
             #expect(description.contains(words), "\(description)")
         }
     }
+
+    @Test func `the outline and the timeline contain no texts of certificates, and the description few`() throws {
+        let names = (1...5_000).map { "name\($0).example" }
+        let name = "CN=" + String(repeating: "n", count: 300)
+        var leaf = ServerTrust.Certificate(
+            der: Data(), publicKey: try Self.pin(2), subject: name, issuer: name, dnsNames: names,
+            notBefore: Date(timeIntervalSince1970: 0), notAfter: Date(timeIntervalSince1970: 86_400))
+        func error(_ failure: TransportError.TLSFailure) -> TransportError {
+            var context = FailureContext()
+            context.serverTrust = ServerTrust(
+                host: "example.com", date: Date(timeIntervalSince1970: 0),
+                presented: [ServerTrust.Certificate](repeating: leaf, count: 12))
+            return TransportError(.tls(failure), context: context)
+        }
+        let start = "No trusted TLS connection could be made: the certificate is for another host"
+        let list = names[..<10].joined(separator: ", ")
+        #expect(error(.wrongHost).description == "\(start): expected example.com, got \(list) and 4990 others.")
+        #expect(error(.wrongHost).outline == "\(start).")
+        leaf.dnsNames = []
+        let cut = "CN=" + String(repeating: "n", count: 197) + "…"
+        #expect(error(.wrongHost).description == "\(start): expected example.com, got \(cut).")
+        #expect(error(.unknownAuthority).description.hasSuffix("expected a trusted authority, got \(cut)."))
+        #expect(
+            error(.certificateNotPinned).description.hasSuffix(
+                "expected a chain to a pinned certificate, got \(cut) of \(cut)."))
+        let keys = [String](repeating: "\(leaf.publicKey)", count: 10).joined(separator: " or ")
+        #expect(error(.pinMismatch(expected: [])).description.hasSuffix("got \(keys) and 2 others."))
+        for failure in [.wrongHost, .unknownAuthority, .certificateNotPinned, .selfSigned]
+            as [TransportError.TLSFailure]
+        {
+            #expect(!error(failure).outline.contains("CN="))
+            #expect(!error(failure).timeline.contains("CN="))
+            #expect(error(failure).timeline.contains("\(failure)"))
+        }
+    }
 }

@@ -128,7 +128,7 @@ extension TransportError {
         var history = context.callHistory
         if history.duration == .zero { history.duration = context.elapsed }
         let url = context.url.isEmpty ? "no request was sent" : Redaction.standard.url(context.url)
-        let end = quotesOthers ? "failed" : clause
+        let end = quotesOthers ? "failed" : clause(quoting: false)
         return history.timeline(
             "\(label.rawValue): \(url)", end: end.hasSuffix(".") ? String(end.dropLast()) : end,
             metrics: context.metrics, facts: context.facts(withMessage: !quotesOthers))

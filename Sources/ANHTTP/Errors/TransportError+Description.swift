@@ -7,26 +7,27 @@ extension TransportError: CustomStringConvertible, LocalizedError {
     public var errorDescription: String? { description }
 
     /// A sentence that describes the failure and what to check, without secrets of the URL.
-    public var description: String { sentence.printable }
+    public var description: String { sentence(quoting: true) }
 
     /// The ``description`` without texts of the server or the program: with the label of the error in place of a clause
-    /// that may have some.
+    /// that may have some, and without the contents of certificates.
     package var outline: String {
-        quotesOthers ? (label.rawValue + context.sentenceEnd(withMessage: false)).printable : description
+        quotesOthers ? (label.rawValue + context.sentenceEnd(withMessage: false)).printable : sentence(quoting: false)
     }
 
-    private var sentence: String {
-        let text = clause
+    private func sentence(quoting isQuoting: Bool) -> String {
+        let text = clause(quoting: isQuoting)
         let end =
             switch reason {
             case .invalidURL, .unsupportedScheme, .invalidRequest, .unsupported, .shutDown: "."
             default: context.sentenceEnd(withMessage: true)
             }
         // A text of the program or the server may be a sentence itself.
-        return (text.hasSuffix(".") ? String(text.dropLast()) : text) + end
+        return ((text.hasSuffix(".") ? String(text.dropLast()) : text) + end).printable
     }
 
-    var clause: String {
+    /// Returns the reason as a clause, for a failure of TLS with the contents of the server's certificates if `isQuoting`.
+    func clause(quoting isQuoting: Bool) -> String {
         switch reason {
         case .invalidURL(let text):
             "The request cannot be sent: \(text.quoted) is not a URL with a host and a valid port."
@@ -45,7 +46,7 @@ extension TransportError: CustomStringConvertible, LocalizedError {
         case .proxy(let failure):
             "The proxy failed: \(failure.clause)"
         case .tls(let failure):
-            "No trusted TLS connection could be made: \(context.clause(for: failure))"
+            "No trusted TLS connection could be made: \(context.clause(for: failure, quoting: isQuoting))"
         case .connectionLost(let phase):
             "The connection ended \(phase.clause)"
         case .invalidResponse(let failure):
@@ -73,13 +74,14 @@ extension FailureContext {
     /// The time limit as the end of a clause; empty for other failures than timeouts.
     fileprivate var limitClause: String { timeLimit.map { ", limit: \($0.rounded)" } ?? "" }
 
-    /// Returns the reason as a clause, followed by the expected and the actual property of the server if they are
-    /// known.
-    fileprivate func clause(for failure: TransportError.TLSFailure) -> String {
+    /// Returns the reason as a clause, if `isQuoting` followed by the expected and the actual property of the server if
+    /// they are known.
+    fileprivate func clause(for failure: TransportError.TLSFailure, quoting isQuoting: Bool) -> String {
         guard failure != .handshake || !isAnsweredWithoutTLS else {
             return "the port does not speak TLS; check the port, or use http"
         }
-        return "\(failure)" + (serverTrust?.comparison(for: failure).map { ": \($0)" } ?? "")
+        let comparison = isQuoting ? serverTrust?.comparison(for: failure) : nil
+        return "\(failure)" + (comparison.map { ": \($0)" } ?? "")
     }
 
     /// Whether the answer to the first message of the handshake was not TLS, according to OpenSSL.

@@ -118,18 +118,20 @@ extension ServerTrust {
         switch failure {
         case .wrongHost:
             let names = leaf.dnsNames + leaf.ipAddresses
-            return "expected \(host), got \(names.isEmpty ? leaf.subject : names.joined(separator: ", "))"
+            return "expected \(host), got \(Self.list(names.isEmpty ? [leaf.subject] : names, separator: ", "))"
         case .certificateExpired, .certificateNotYetValid:
             let failing = presented.first { date < $0.notBefore || date > $0.notAfter } ?? leaf
             let interval = "\(Self.text(failing.notBefore)) to \(Self.text(failing.notAfter))"
             return "expected to be valid at \(Self.text(date)), got \(interval)"
         case .unknownAuthority, .selfSigned:
-            return "expected a trusted authority, got \(presented.last?.issuer ?? leaf.issuer)"
+            return "expected a trusted authority, got \(Self.list([presented.last?.issuer ?? leaf.issuer]))"
         case .pinMismatch(let expected):
             let keys = chain.isEmpty ? presented : chain
-            return "expected \(Self.list(expected)), got \(Self.list(keys.map(\.publicKey)))"
+            return
+                "expected \(Self.list(expected.map(\.description))), got \(Self.list(keys.map(\.publicKey.description)))"
         case .certificateNotPinned:
-            return "expected a chain to a pinned certificate, got \(leaf.subject) of \(leaf.issuer)"
+            return
+                "expected a chain to a pinned certificate, got \(Self.list([leaf.subject, leaf.issuer], separator: " of "))"
         default:
             return nil
         }
@@ -137,7 +139,12 @@ extension ServerTrust {
 
     private static func text(_ date: Date) -> String { date.formatted(.iso8601) }
 
-    private static func list(_ pins: [PublicKeyPin]) -> String {
-        pins.map(\.description).joined(separator: " or ")
+    /// Returns the first texts of a server's, which could be any number and of any length.
+    private static func list(_ texts: [String], separator: String = " or ") -> String {
+        let first = texts.prefix(10).map {
+            $0.unicodeScalars.count > 200 ? String($0.unicodeScalars.prefix(200)) + "…" : $0
+        }
+        let others = texts.count - first.count
+        return first.joined(separator: separator) + (others > 0 ? " and \(others) others" : "")
     }
 }
