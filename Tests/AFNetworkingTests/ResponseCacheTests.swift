@@ -302,6 +302,20 @@ import Testing
             reader.completionQueue = DispatchQueue(label: "completion")
             reader.requestSerializer.cachePolicy = .returnCacheDataDontLoad
             #expect(await number(reader) == stored)
+            guard stored == 1 else { return }
+            // The next use is validated for its caller, who decides.
+            let next = kind == "override" ? Storing(session: session()) : AFHTTPSessionManager(session: session())
+            next.completionQueue = DispatchQueue(label: "completion")
+            let asked = Counter()
+            if kind == "block" {
+                next.setDataTaskWillCacheResponseBlock { _, _, response in
+                    asked.add(1)
+                    return response
+                }
+            }
+            #expect(await number(next) == 3)
+            #expect(server.activity.requests.count == 3)
+            if kind == "block" { try await eventually { asked.value == 1 } }
         }
     }
 }

@@ -40,7 +40,7 @@ package struct CacheIndex: Sendable {
         var lastUse: UseTime
         /// The memory that the entry occupies; 0 if it is not in memory.
         var memoryCost = 0
-        /// Whether the server has refused the credentials of its last validation in the background.
+        /// Whether its last validation in the background was refused.
         var isRefused = false
     }
 
@@ -183,7 +183,7 @@ package struct CacheIndex: Sendable {
         return remove(key) { ids.contains($0.id) }
     }
 
-    /// Records that the server has refused the credentials of a validation of an entry in the background.
+    /// Records that a validation of an entry in the background was refused.
     mutating func noteRefusal(of id: UInt64, key: CacheKey) {
         if let place = buckets[key]?.firstIndex(where: { $0.id == id }) { buckets[key]?[place].isRefused = true }
     }

@@ -109,13 +109,13 @@ public final class ResponseCache: Sendable {
         return entry
     }
 
-    /// Records that the server has refused the credentials of a validation of an entry in the background, until the
-    /// entry is updated, replaced or removed.
+    /// Records that the server has refused the credentials of a validation of an entry in the background, or nobody could
+    /// decide on its response, until the entry is updated, replaced or removed.
     package func noteRefusal(of entry: CacheEntry, _ key: CacheKey) {
         index.withLock { $0.noteRefusal(of: entry.id, key: key) }
     }
 
-    /// Whether the server has refused the credentials of the last validation of an entry in the background.
+    /// Whether the last validation of an entry in the background was refused.
     package func isRefused(_ entry: CacheEntry, _ key: CacheKey) -> Bool {
         index.withLock { $0.slots(key) }.contains { $0.id == entry.id && $0.isRefused }
     }

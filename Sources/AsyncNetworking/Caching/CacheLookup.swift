@@ -95,7 +95,7 @@ struct CacheLookup: Sendable {
                 if status >= 400 || statuses.contains(status) { return .forward }
             }
             guard case .useWhileValidating = decision, session.cache.isRefused(entry, key) else { return decision }
-            // What was refused in the background may be answered here, by a new token for example.
+            // What was refused in the background may be answered here, with a new token for example.
             return CacheDecision(for: request, stored: stored, now: now, validatesInBackground: false)
         case .validate, .forward, .refuse:
             return decision
@@ -150,8 +150,8 @@ struct CacheLookup: Sendable {
     /// Ends a validation in the background.
     func endValidation() { session.state.withLock { _ = $0.validations.remove(key) } }
 
-    /// Records that the server has refused the credentials of a validation in the background. The next one is made for a
-    /// caller, for whom a new token can be obtained.
+    /// Records that a validation in the background needs a caller: for whom a new token can be obtained because the server
+    /// has refused the credentials, or who decides whether the response is stored. The next one is made for a caller.
     func noteRefusal(of entry: CacheEntry) { session.cache.noteRefusal(of: entry, key) }
 
     // MARK: Changes
@@ -294,7 +294,11 @@ struct CacheLookup: Sendable {
                 // A decision that was waited for may be `nil` because the call is cancelled.
                 return isCancelled ? .failed : .refused
             }
-            guard !accepted.keepsStored else { return .failed }
+            guard !accepted.keepsStored else {
+                await entries().filter { CacheDecision.isReplaced($0.response, by: response, to: request) }
+                    .forEach(noteRefusal)
+                return .failed
+            }
             guard Storability.isStorable(accepted.head, to: request) else { return .refused }
             if accepted.body != data, accepted.head.headers.contains(.contentLength) {
                 accepted.head.headers[.contentLength] = String(accepted.body.count)
