@@ -255,19 +255,24 @@ struct CallRunner: Sendable {
             group.addTask {
                 // The suspension ends in any case; a call that waits for a suspended task would wait forever.
                 try? await world.clock.sleep(for: .milliseconds(time))
+                let placed = [task].filter { $0.status.state == .running }
                 task.suspend()
                 ledger.cover("suspend")
                 if !call.hasIdempotencyKey { ledger.update { $0.suspendedChunks[call.number] = 0 } }
                 try? await world.clock.sleep(for: .milliseconds(100))
-                ledger.update { facts in
-                    facts.suspendedChunks[call.number] = nil
-                    facts.resumedTasks.insert(task.id)
-                }
+                ledger.update { $0.suspendedChunks[call.number] = nil }
                 task.resume()
+                noteResumed(placed)
             }
             try await body()
             group.cancelAll()
         }
+    }
+
+    /// Notes tasks that had places before they were suspended, and were resumed.
+    func noteResumed(_ tasks: [AnySessionTask]) {
+        let resumed = tasks.filter { [.running, .waiting].contains($0.status.state) }.map(\.id)
+        ledger.update { $0.resumedTasks.formUnion(resumed) }
     }
 
     // MARK: Downloads

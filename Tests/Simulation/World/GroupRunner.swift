@@ -90,9 +90,11 @@ struct GroupRunner: Sendable {
         if let time = call.suspendAfter {
             try await runner.world.clock.sleep(for: .milliseconds(time))
             ledger.cover("group.suspend")
+            let placed = group.tasks.filter { $0.status.state == .running }
             group.suspend()
             try await runner.world.clock.sleep(for: .milliseconds(100))
             group.resume()
+            runner.noteResumed(placed)
         }
         if call.count == 4 {
             try await runner.world.clock.sleep(for: .milliseconds(60))

@@ -101,7 +101,8 @@ final class Ledger: Sendable {
         var bodyPasses: [Int: Int] = [:]
         /// How many chunks of their bodies were read since tasks that are suspended were.
         var suspendedChunks: [Int: Int] = [:]
-        /// The tasks that were resumed after a suspension, which take their places regardless of the limit.
+        /// The tasks that had places before they were suspended, and may have taken them again regardless of the limit when
+        /// they were resumed, or may do so when they begin an exchange.
         var resumedTasks: Set<UInt64> = []
         /// The resumable uploads of calls, and those on the server by their paths.
         var plans: [Int: UploadOrigin.Plan] = [:]

@@ -440,11 +440,17 @@ enum Oracles {
             ledger.violate(7, "\(waiting) tasks wait although \(running) run, with a limit of \(limit)")
         }
         // An upload that is cancelled while it is suspended has no place, and removes itself from the server.
-        let removed = tasks.count { $0.kind == .upload && $0.status.state == .cancelling }
+        let removed = tasks.filter { $0.kind == .upload && $0.status.state == .cancelling }.map(\.id)
+        guard running - removed.count > limit else {
+            // Only who is resumed later exceeds the limit.
+            let waiting = tasks.filter { $0.status.state == .waiting }.map(\.id)
+            return ledger.update { $0.resumedTasks.formIntersection(waiting) }
+        }
         let resumed = tasks.count { task in
             ledger.facts.resumedTasks.contains(task.id) && [.running, .cancelling].contains(task.status.state)
+                && !removed.contains(task.id)
         }
-        if running - removed - resumed > limit {
+        if running - removed.count - resumed > limit {
             ledger.violate(7, "\(running) tasks run, with a limit of \(limit)")
         }
     }
