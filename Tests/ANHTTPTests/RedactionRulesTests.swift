@@ -66,6 +66,10 @@ import Testing
         let text = String(repeating: "a", count: 100_000)
         let body = Data("\"\(text)\"\(String(repeating: ":", count: 100_000))".utf8)
         #expect(rules.body(body, contentType: "application/json") == body)
+        for part in ["/* ", "/*/ ", "// ", "' ", "'\\',", "a ", "/"] {
+            let body = Data("[\(String(repeating: part, count: 100_000))".utf8)
+            #expect(rules.body(body, contentType: "application/json") == body)
+        }
         let dashes = String(repeating: "-", count: 32_000)
         let parts = Data(String(repeating: "-", count: 1 << 16).utf8)
         #expect(rules.body(parts, contentType: "multipart/x; boundary=\"\(dashes)x\"") == Data("…".utf8))
@@ -142,7 +146,7 @@ import Testing
             (#"{"tokens":[{"aaaaaaaaaaaaaaaaaaaaaaaaa":1,"":2}]}"#, #"{"tokens":[{"…1":0,"":0}]}"#),
             (#"{"token":"secret":"secret","b":"c"}"#, #"{"token":"…":"…","b":"c"}"#),
             (#"{"token":"secret":{"secret":1}"secret"},{"b":"c"}"#, #"{"token":"…":{"secret":0}"…"},{"b":"c"}"#),
-            (#"{"token":/*c*/"secret","b":"c"}"#, #"{"token":"…""…","b":"c"}"#),
+            (#"{"token":/*c*/"secret","b":"c"}"#, #"{"token":"…","b":"c"}"#),
             (#"{"token"/*c*/:"secret","b":"c"}"#, #"{"token"/*c*/:"…","b":"c"}"#),
             (#"{"token":b"secret","b":"c"}"#, #"{"token":"…""…","b":"c"}"#),
             (#"{"token":"a" "secret"}{"b":"c"}"#, #"{"token":"…" "…"}{"b":"c"}"#),
@@ -153,6 +157,55 @@ import Testing
             #expect(String(decoding: body, as: UTF8.self) == expected)
         }
         #expect(Redaction.none.body(Data(text.utf8), contentType: nil) == Data(text.utf8))
+    }
+
+    @Test(arguments: [
+        (#"{token:"secret",b:1}"#, #"{token:"…",b:1}"#),
+        ("{'token':'secret','b':'c'}", "{'token':\"…\",'b':'c'}"),
+        (#"{'t\x6Fken':'sec\'ret','b':'c'}"#, #"{'t\x6Fken':"…",'b':'c'}"#),
+        (#"{t\u006Fken:'sec"ret',b:'"'}"#, #"{t\u006Fken:"…",b:'"'}"#),
+        (#"{token/*it's*/:/*my*/'secret',b:'c'}"#, #"{token/*it's*/:"…",b:'c'}"#),
+        (#"{token /* of: a, b */ : "secret", b: 'c'}"#, #"{token /* of: a, b */ : "…", b: 'c'}"#),
+        ("{\"token\" // it's \"\n : \"secret\", b: 'c'}", "{\"token\" // it's \"\n : \"…\", b: 'c'}"),
+        (#"{/* "token":"secret" */b:'c'}"#, #"{/* "token":"…" */b:'c'}"#),
+        ("{// token:'secret'\rb:'c'}// pin:1", "{// token:\"…\"\rb:'c'}// pin:0"),
+        ("{tokens:{id:7,4fd1:+0x1F,'a-b':-Infinity,'a':NaN,b:0xG}}", "{tokens:{id:0,\"…1\":0,\"…2\":0,'a':0,b:\"…\"}}"),
+        // What does not end, and other texts in the place of a name.
+        ("{'token':'secr", "{'token':\"…\""), ("{'token':'secr'", "{'token':\"…\""),
+        (#"{a:'x, "token":"secret"}"#, #"{a:'x, "token":"…"}"#),
+        (#"{a:1/* "token":"secret"}"#, #"{a:1/* "token":"…"}"#),
+        (#"{"token" x:"secret"}"#, #"{"token" x:"…"}"#), ("{a:it's,b:it's,pin:1}", "{a:it's,b:it's,pin:0}"),
+    ])
+    func `members of JSON5 lose their secrets`(text: String, expected: String) {
+        for type in ["application/json5", "text/plain"] {
+            let body = rules.body(Data(text.utf8), contentType: type)
+            #expect(String(decoding: body, as: UTF8.self) == expected)
+        }
+    }
+
+    @Test(arguments: [1, 2, 4], [false, true])
+    func `JSON in a Unicode encoding loses its secrets`(width: Int, isLittleEndian: Bool) {
+        func encoded(_ text: String) -> Data {
+            let units = width == 2 ? text.utf16.map(UInt32.init) : text.unicodeScalars.map(\.value)
+            guard width > 1 else { return Data(text.utf8) }
+            return Data(
+                units.flatMap { unit in
+                    let bytes = (0..<width).map { UInt8(unit >> (8 * $0) & 0xFF) }
+                    return isLittleEndian ? bytes : bytes.reversed()
+                })
+        }
+        for mark in ["", "\u{FEFF}"] {
+            for type in ["application/json", "text/plain"] {
+                let body = encoded(mark + #"{"é😀":"a","token":"secret","b":"c"}"#)
+                let expected = encoded(mark + #"{"é😀":"a","token":"…","b":"c"}"#)
+                #expect(rules.body(body, contentType: type) == expected)
+                // One that is cut off within a character.
+                let cut = rules.body(body.dropLast(3), contentType: type)
+                #expect(cut.starts(with: encoded(mark + #"{"é😀":"a","token":"…","#)))
+            }
+            let text = encoded(mark + #"no {"token":"json"}"#)
+            #expect(rules.body(text, contentType: "text/plain") == text)
+        }
     }
 
     @Test(arguments: [

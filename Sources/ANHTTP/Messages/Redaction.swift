@@ -10,7 +10,7 @@ package import HTTPTypes
 /// | URLs and references, also in fields and errors | user information, fragments, and the values of the query; path parameters with a secret name |
 /// | header fields | the values of fields with a secret name; of `Authorization` the scheme is kept |
 /// | cookies | all values |
-/// | JSON, at any depth, also if it is cut off | the values of members with a secret name, and all within them: numbers become 0; Booleans, `null`, and names of up to 24 letters and underscores are kept, other names numbered |
+/// | JSON and JSON5, at any depth, in UTF-8, UTF-16 or UTF-32, also if it is cut off | the values of members with a secret name, and all within them: numbers become 0; Booleans, `null`, and names of up to 24 letters and underscores are kept, other names numbered |
 /// | forms, also multipart | the values of fields with a secret name |
 ///
 /// A name is secret if one of its words, or several words in succession, are among the ``names``: `access_token`,
@@ -267,10 +267,20 @@ public struct Redaction: Hashable, Sendable {
         if type.utf8.starts(with: "multipart/".utf8), let boundary = HeaderParameters(contentType ?? "")["boundary"] {
             return multipart(body, boundary: boundary, depth: depth)
         }
-        // A record separator begins each text of a sequence (RFC 7464).
-        let first = body.first { !Self.isBlank($0) && $0 != 0x1E }
-        guard type.contains("json") || first == UInt8(ascii: "{") || first == UInt8(ascii: "[") else { return body }
-        return Data(json([UInt8](body)))
+        if let text = WideText(body) {
+            let bytes = Array(text.content.utf8)
+            return type.contains("json") || Self.looksLikeJSON(bytes) ? text.encoded(json(bytes)) : body
+        }
+        let bytes = [UInt8](body)
+        return type.contains("json") || Self.looksLikeJSON(bytes) ? Data(json(bytes)) : body
+    }
+
+    /// Whether a text begins as an object or array, possibly after a byte order mark. A record separator begins each text of
+    /// a sequence (RFC 7464).
+    private static func looksLikeJSON(_ text: [UInt8]) -> Bool {
+        let content = text.dropFirst(text.starts(with: "\u{FEFF}".utf8) ? 3 : 0)
+        let first = content.first { !isBlank($0) && $0 != 0x1E }
+        return first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
     }
 
     private func form(_ body: Data) -> Data {
@@ -349,36 +359,22 @@ public struct Redaction: Hashable, Sendable {
     }
 
     /// Replaces the values of members with a secret name, so that each keeps its type: a program still decodes them. The
-    /// text may be cut off, and may be several values.
-    private func json(_ text: [UInt8]) -> [UInt8] {
+    /// text may be cut off, and may be several values, also of JSON5.
+    ///
+    /// - Parameter isComment: Whether the text is the content of a comment, in which there are no others.
+    private func json(_ text: [UInt8], isComment: Bool = false) -> [UInt8] {
         var result: [UInt8] = []
         var index = 0
         /// The number of open containers of the hidden value, which ends only before a delimiter outside of them: what is
         /// no JSON may follow its first token. `nil` outside of a hidden value.
         var depth: Int?
-        /// The string before a colon, from which a comment may separate it.
+        /// The string before a colon, from which a comment may separate it, or the last literal if there is none.
         var name: ArraySlice<UInt8>?
         var hiddenNames = 0
+        var mayHaveComments = !isComment
         while index < text.count {
             var end = index + 1
             switch text[index] {
-            case UInt8(ascii: "\""):
-                end = Self.endOfString(text, from: index)
-                let literal = text[index..<end]
-                name = literal
-                let isName = text[end...].first { !Self.isBlank($0) } == UInt8(ascii: ":")
-                switch depth {
-                case nil: result += literal
-                case let depth? where depth > 0 && isName:
-                    if Self.isPlain(literal.dropFirst().dropLast()) {
-                        result += literal
-                    } else {
-                        // A dictionary keeps as many members.
-                        hiddenNames += 1
-                        result += "\"\(Self.mark)\(hiddenNames)\"".utf8
-                    }
-                case _?: result += Self.hiddenText
-                }
             case UInt8(ascii: ":"):
                 result.append(text[index])
                 // The order of members with hidden values says nothing of their names.
@@ -398,10 +394,39 @@ public struct Redaction: Hashable, Sendable {
                 name = nil
             case let byte where byte == 0x1E || Self.isBlank(byte):
                 result.append(byte)
+            case UInt8(ascii: "/") where mayHaveComments && Self.beginsComment(text[index...]):
+                guard let content = Self.contentOfComment(text, from: index) else {
+                    // It is no comment, and nor is what follows.
+                    mayHaveComments = false
+                    continue
+                }
+                end = content.upperBound + (text[index + 1] == UInt8(ascii: "*") ? 2 : 0)
+                // One in a hidden value is left out.
+                guard depth == nil else { break }
+                result += text[index..<content.lowerBound] + json(Array(text[content]), isComment: true)
+                result += text[content.upperBound..<end]
             default:
-                while end < text.count, !Self.endsLiteral(text[end]) { end += 1 }
-                let literal = text[index..<end]
-                result += depth == nil ? literal : Self.hidden(literal)
+                let endOfString = Self.endOfString(text, from: index)
+                if let endOfString {
+                    end = endOfString
+                } else {
+                    while end < text.count, !Self.endsLiteral(text[end...]) { end += 1 }
+                }
+                let (token, isString) = (text[index..<end], endOfString != nil)
+                if isString || !(name?.first.map(Self.isQuote) ?? false) { name = token }
+                let isName = text[end...].first { !Self.isBlank($0) } == UInt8(ascii: ":")
+                switch depth {
+                case nil: result += token
+                case let depth? where depth > 0 && isName:
+                    if Self.isPlain(isString ? token.dropFirst().dropLast() : token) {
+                        result += token
+                    } else {
+                        // A dictionary keeps as many members.
+                        hiddenNames += 1
+                        result += "\"\(Self.mark)\(hiddenNames)\"".utf8
+                    }
+                case _?: result += isString ? Self.hiddenText : Self.hidden(token)
+                }
             }
             index = end
         }
@@ -420,29 +445,100 @@ public struct Redaction: Hashable, Sendable {
     private static func hidden(_ literal: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         let text = String(decoding: literal, as: UTF8.self)
         if ["true", "false", "null"].contains(text) { return literal }
-        let isNumber = text.utf8.allSatisfy { (0x30...0x39).contains($0) || "+-.eE".utf8.contains($0) }
+        let isDecimal = text.utf8.allSatisfy { (0x30...0x39).contains($0) || "+-.eE".utf8.contains($0) }
+        let magnitude = text.first == "+" || text.first == "-" ? text.dropFirst() : text[...]
+        let isNumber =
+            isDecimal || ["Infinity", "NaN"].contains(magnitude)
+            || magnitude.lowercased().hasPrefix("0x") && magnitude.dropFirst(2).allSatisfy(\.isHexDigit)
         return isNumber ? [UInt8(ascii: "0")] : hiddenText
     }
 
-    private static func endsLiteral(_ byte: UInt8) -> Bool {
-        "{}[],:\"".utf8.contains(byte) || byte == 0x1E || isBlank(byte)
+    /// Whether a literal ends before a text.
+    private static func endsLiteral(_ text: ArraySlice<UInt8>) -> Bool {
+        guard let byte = text.first else { return true }
+        return "{}[],:\"".utf8.contains(byte) || byte == 0x1E || isBlank(byte) || beginsComment(text)
     }
 
-    private static func string(_ literal: ArraySlice<UInt8>) -> String {
-        (try? JSONDecoder().decode(String.self, from: Data(literal))) ?? String(decoding: literal, as: UTF8.self)
+    private static func beginsComment(_ text: ArraySlice<UInt8>) -> Bool {
+        text.starts(with: "//".utf8) || text.starts(with: "/*".utf8)
     }
 
-    /// The index after the string that begins at an index.
-    private static func endOfString(_ text: [UInt8], from start: Int) -> Int {
+    /// The content of the comment that begins at an index, without its delimiters; `nil` if it does not end.
+    private static func contentOfComment(_ text: [UInt8], from start: Int) -> Range<Int>? {
+        let content = text[(start + 2)...]
+        guard text[start + 1] == UInt8(ascii: "*") else {
+            let end = content.firstIndex { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }
+            return content.startIndex..<(end ?? content.endIndex)
+        }
+        return content.firstRange(of: "*/".utf8).map { content.startIndex..<$0.lowerBound }
+    }
+
+    /// The text of a name, which need not be quoted in JSON5.
+    private static func string(_ name: ArraySlice<UInt8>) -> String {
+        let quote = [UInt8(ascii: "\"")]
+        let decoder = JSONDecoder()
+        decoder.allowsJSON5 = true
+        let literal = name.first.map(isQuote) ?? false ? Data(name) : Data(quote + name + quote)
+        return (try? decoder.decode(String.self, from: literal)) ?? String(decoding: name, as: UTF8.self)
+    }
+
+    private static func isQuote(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") }
+
+    /// The index after the string that begins at an index; `nil` if none does. A text that is cut off may end in one in
+    /// double quotes. An apostrophe without another one after it begins none: more is hidden then.
+    private static func endOfString(_ text: [UInt8], from start: Int) -> Int? {
+        let quote = text[start]
+        guard isQuote(quote) else { return nil }
         var index = start + 1
-        while index < text.count, text[index] != UInt8(ascii: "\"") {
+        while index < text.count, text[index] != quote {
             index += text[index] == UInt8(ascii: "\\") ? 2 : 1
         }
-        return min(index + 1, text.count)
+        guard index < text.count else { return quote == UInt8(ascii: "\"") ? text.count : nil }
+        return index + 1
     }
 
     private static func isBlank(_ byte: UInt8) -> Bool {
         byte == UInt8(ascii: " ") || (0x09...0x0D).contains(byte)
+    }
+}
+
+/// A text in UTF-16 or UTF-32, as which it is recognized by the zero bytes of its first character, or by a byte order mark
+/// (RFC 4627 §3).
+private struct WideText {
+    let content: String
+    private let width: Int
+    private let isLittleEndian: Bool
+
+    /// Reads a text, which may be cut off; `nil` if it is not wide.
+    init?(_ data: Data) {
+        guard JSONNumbers.isWide(data) else { return nil }
+        switch data.prefix(4).map({ $0 == 0 || $0 >= 0xFE ? $0 : 1 }) {
+        case [0, 0, 0, 1], [0, 0, 0xFE, 0xFF]: (width, isLittleEndian) = (4, false)
+        case [1, 0, 0, 0], [0xFF, 0xFE, 0, 0]: (width, isLittleEndian) = (4, true)
+        case let start where [[0, 1], [0xFE, 0xFF]].contains(start.prefix(2)): (width, isLittleEndian) = (2, false)
+        case let start where [[1, 0], [0xFF, 0xFE]].contains(start.prefix(2)): (width, isLittleEndian) = (2, true)
+        default: return nil
+        }
+        let (bytes, width, isLittleEndian) = ([UInt8](data), width, isLittleEndian)
+        let units = stride(from: 0, to: bytes.count - width + 1, by: width).map { start in
+            let unit = bytes[start..<start + width]
+            return (isLittleEndian ? unit.reversed() : Array(unit)).reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+        }
+        content =
+            width == 4
+            ? String(decoding: units, as: UTF32.self)
+            : String(decoding: units.map(UInt16.init(truncatingIfNeeded:)), as: UTF16.self)
+    }
+
+    /// Returns another text in the same encoding.
+    func encoded(_ text: [UInt8]) -> Data {
+        let text = String(decoding: text, as: UTF8.self)
+        let units = width == 4 ? text.unicodeScalars.map(\.value) : text.utf16.map(UInt32.init)
+        return Data(
+            units.flatMap { unit in
+                let bytes = (0..<width).map { UInt8(truncatingIfNeeded: unit >> ($0 * 8)) }
+                return isLittleEndian ? bytes : bytes.reversed()
+            })
     }
 }
 
