@@ -32,11 +32,26 @@ import Testing
         (#"Basic "stray" realm=x"#, ["Basic realm=x"]),
         (#"Basic realm=a, realm=b"#, ["Basic realm=a"]),
         (#"@@@ Basic realm="#, ["Basic"]),
+        ("a/b, c /d", ["a", "b", "c"]),
         ("Basic realm==", ["Basic"]),
         ("=== , = x", ["x"]),
     ])
     func `malformed text is skipped`(value: String, expected: [String]) {
         #expect(Self.read(value) == expected)
+    }
+
+    @Test func `challenges beyond the maximum are ignored`() {
+        let schemes = (1...65).map { "S\($0)" }
+        #expect(Self.read(schemes.joined(separator: ", ")) == Array(schemes.prefix(64)))
+        #expect(Self.read("\(schemes.joined(separator: ", ")), realm=x") == Array(schemes.prefix(64)))
+        let last = schemes.prefix(64).joined(separator: ", ")
+        #expect(Self.read("\(last) realm=x") == Array(schemes.prefix(63)) + ["S64 realm=x"])
+    }
+
+    @Test(.timeLimit(.minutes(1)), arguments: ["a/", "a /", "a  ", "a=\"", "a=", "\\\"", "a(", "a ,", "a b/"])
+    func `malformed text is read in linear time`(unit: String) {
+        let value = String(repeating: unit, count: 100_000) + "("
+        #expect(ChallengeParser.challenges(in: value).count <= 64)
     }
 
     @Test func `a list without quotes is read in linear time`() {

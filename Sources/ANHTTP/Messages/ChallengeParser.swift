@@ -6,6 +6,9 @@
 /// separate both challenges and parameters, so only the text after a word shows whether the word is a scheme. Malformed
 /// text is skipped up to the next word.
 package struct ChallengeParser {
+    /// The number of challenges after which the rest of a value is ignored.
+    package static let maximumCount = 64
+
     private var scanner: HeaderScanner
 
     /// A challenge; the names of its parameters are in lower case.
@@ -41,6 +44,7 @@ package struct ChallengeParser {
                 // A list that the server has not quoted, which is extended in place.
                 challenges[last].parameters["qop"]?.append(", \(word)")
             } else {
+                guard challenges.count < Self.maximumCount else { return challenges }
                 challenges.append(Challenge(scheme: word))
                 skipToken68()
             }
@@ -59,8 +63,10 @@ package struct ChallengeParser {
         return scanner.takeQuotedString() ?? scanner.takeToken()
     }
 
-    /// Skips the opaque token of a scheme such as NTLM, unless a parameter follows instead.
+    /// Skips the opaque token of a scheme such as NTLM, unless a parameter follows instead. A token begins after a blank
+    /// (RFC 9110 §11.4) and has none: no byte is examined for two of them.
     private mutating func skipToken68() {
+        guard scanner.isAtBlank else { return }
         let start = scanner
         scanner.skipBlanks()
         let token = scanner.take { HeaderScanner.isTokenByte($0) || $0 == UInt8(ascii: "/") }

@@ -15,6 +15,9 @@ package struct HeaderScanner {
     /// The next byte; `nil` at the end.
     package var next: UInt8? { position < bytes.count ? bytes[position] : nil }
 
+    /// Whether the next byte is a space or a tab.
+    package var isAtBlank: Bool { next.map(Self.isBlank) ?? false }
+
     /// Skips the next byte if it is the given one, and returns whether it is.
     package mutating func take(_ byte: UInt8) -> Bool {
         guard next == byte else { return false }
