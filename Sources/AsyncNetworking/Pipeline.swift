@@ -63,7 +63,8 @@ final class Pipeline: Sendable {
         authentication = configuration.authentication
         isAuthenticating = configuration.authentication.isActive
         cachePolicy = configuration.cachePolicy
-        cache = SessionCache(configuration, state, jar: transport.features.cookies)
+        options = SharedTransferOptions(configuration.transfer)
+        cache = SessionCache(configuration, options, state, jar: transport.features.cookies)
         let now: @Sendable () -> Date = { [now = configuration.date] in
             Date(timeIntervalSince1970: Double(now().milliseconds) / 1_000)
         }
@@ -80,7 +81,6 @@ final class Pipeline: Sendable {
         uptime = Stopwatch(clock)
         self.headers = headers
         json = configuration.json
-        options = SharedTransferOptions(configuration.transfer)
     }
 
     /// The steps, in order.

@@ -137,7 +137,7 @@ final class ConnectionSecurity: Sendable {
 
         /// Creates the settings for a host.
         init(_ options: TLSOptions, host: HostName) {
-            policy = options.hostPolicies.value(for: host) ?? options.policy
+            policy = options.policy(for: host)
             identity = options.identity(for: host)
             identityChooser = options.identityChooser
             trustRoots = policy.trustRoots ?? options.trustRoots

@@ -76,6 +76,19 @@ public struct TLSOptions: Hashable, Sendable {
 
     /// Returns the identity for a host; `nil` for none.
     package func identity(for host: HostName) -> ClientIdentity? { hostIdentities.value(for: host) ?? identity }
+
+    /// Returns the policy for a host.
+    package func policy(for host: HostName) -> SecurityPolicy {
+        hostPolicies.isEmpty ? policy : hostPolicies.value(for: host) ?? policy
+    }
+
+    /// Returns everything that decides whether a server is trusted as that of a host: the policy, with the certificate
+    /// authorities that apply.
+    package func trust(for host: HostName) -> SecurityPolicy {
+        var trust = policy(for: host)
+        trust.trustRoots = trust.trustRoots ?? trustRoots
+        return trust
+    }
 }
 
 /// The certificate authorities that are trusted, at which the chain of a server must end.

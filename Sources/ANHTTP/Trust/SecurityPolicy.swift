@@ -204,6 +204,8 @@ public struct SecurityPolicy: Hashable, Sendable {
 /// A function that is equal to itself only.
 package final class IdentifiedFunction<Input, Output>: Hashable, Sendable {
     package let call: @Sendable (Input) -> Output
+    /// Unlike an address, not that of a later function.
+    private let id = UInt64.random(in: .min ... .max)
 
     package init(_ call: @escaping @Sendable (Input) -> Output) {
         self.call = call
@@ -212,7 +214,7 @@ package final class IdentifiedFunction<Input, Output>: Hashable, Sendable {
     package static func == (left: IdentifiedFunction, right: IdentifiedFunction) -> Bool { left === right }
 
     package func hash(into hasher: inout Hasher) {
-        hasher.combine(ObjectIdentifier(self))
+        hasher.combine(id)
     }
 }
 

@@ -22,10 +22,16 @@ final class SessionCache: Sendable {
     private let plainOwners: (withCookies: CacheOwner, without: CacheOwner)
     private let jar: (any CookieJar)?
     private let sensitiveFields: Set<HTTPField.Name>
+    /// The session's transfer options.
+    private let options: SharedTransferOptions
 
-    init?(_ configuration: SessionConfiguration, _ state: Lock<SessionState>, jar: (any CookieJar)?) {
+    init?(
+        _ configuration: SessionConfiguration, _ options: SharedTransferOptions, _ state: Lock<SessionState>,
+        jar: (any CookieJar)?
+    ) {
         guard let cache = configuration.cache else { return nil }
         self.cache = cache
+        self.options = options
         self.state = state
         flights = configuration.coalescesRequests ? RequestFlights() : nil
         willCache = configuration.willCache
@@ -80,13 +86,14 @@ final class SessionCache: Sendable {
     /// | part | replaced by the name of the partition |
     /// |---|---|
     /// | the server that the request reaches instead, the permitted addresses, an explicit proxy, and `Host` | no |
+    /// | the trust in servers, if it is not that of the session | no |
     /// | credentials: sensitive fields, user information, those that the transport sends | yes |
     /// | the session's security policy and client certificate | yes |
     ///
     /// A token that an authenticator has refreshed belongs to the same user as the one before. A response that may
     /// depend on stored cookies is not used for requests that do not send them.
     private func owner(of request: Request) -> CacheOwner {
-        let parts = request.route + (isNamed ? [] : credentials(of: request))
+        let parts = request.route + ownTrust(of: request) + (isNamed ? [] : credentials(of: request))
         let usesCookies = handlesCookies(request)
         guard !parts.isEmpty else { return usesCookies ? plainOwners.withCookies : plainOwners.without }
         return Self.owner(parts, usesCookies, partition: partition, isNamed: isNamed, cache.salt)
@@ -101,6 +108,15 @@ final class SessionCache: Sendable {
         }
         return CacheOwner(
             credentials: parts.isEmpty ? 0 : salt.checksum(of: ["credentials"] + parts), session: session)
+    }
+
+    /// Returns what decides whether the server of a request is trusted; empty if it is that of the session, which would
+    /// otherwise use responses of servers that it refuses. The hash is valid in this process only, as are functions.
+    private func ownTrust(of request: Request) -> [String] {
+        guard let own = request.sharedOptions, own !== options else { return [] }
+        let host = HostName(request.url)
+        let trust = own.value.tls.trust(for: host)
+        return trust == options.value.tls.trust(for: host) ? [] : ["trust", "\(trust.hashValue)"]
     }
 
     private func credentials(of request: Request) -> [String] {

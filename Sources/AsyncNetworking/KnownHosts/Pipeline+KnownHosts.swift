@@ -40,8 +40,7 @@ extension Pipeline {
     }
 
     private static func policy(for request: Request) -> SecurityPolicy {
-        let tls = request.options?.tls ?? TLSOptions()
-        return tls.hostPolicies.isEmpty ? tls.policy : tls.hostPolicies.value(for: HostName(request.url)) ?? tls.policy
+        (request.options?.tls ?? TLSOptions()).policy(for: HostName(request.url))
     }
 
     /// Sends a request over https, over an alternative service if there is one, and notes what the response says about

@@ -557,6 +557,42 @@ import Testing
         #expect(try await origin.get(from: careless) == "1 200 cache")
     }
 
+    @Test(arguments: [nil, "ada"])
+    func `a response received by other rules for the server is not used by requests of the same session`(
+        partition: String?
+    ) async throws {
+        let pin = try PublicKeyPin(sha256: Data(repeating: 1, count: 32))
+        let manager = origin.manager {
+            $0.cachePartition = partition
+            $0.tls.policy = .pinning([pin], backups: [])
+        }
+        var (careless, accepting, refusing) = (SecurityPolicy(), SecurityPolicy(), SecurityPolicy())
+        (careless.allowsInvalidCertificates, careless.validatesDomainName) = (true, false)
+        accepting.evaluator = { _ in .accept }
+        refusing.evaluator = { _ in .followPolicy }
+        func get(_ change: @escaping @Sendable (inout TransferOptions) -> Void) async throws -> String {
+            var request = Request(url: try url("https://a.example/x"))
+            request.changeOptions(change)
+            let response = try await manager.data(for: request)
+            return "\(response.text) \(response.metrics.source)"
+        }
+        let changes: [@Sendable (inout TransferOptions) -> Void] = [
+            { _ in }, { [careless] in $0.tls.policy = careless }, { $0.tls.policy = SecurityPolicy() },
+            { [accepting] in $0.tls.policy = accepting },
+            { [refusing] in $0.tls.hostPolicies["*.example"] = refusing }, { $0.tls.trustRoots = .file("own.pem") },
+        ]
+        for (number, change) in changes.enumerated() { #expect(try await get(change) == "\(number + 1) network") }
+        for (number, change) in changes.enumerated() { #expect(try await get(change) == "\(number + 1) cache") }
+        // The rules for another host, and those that replace the roots, change nothing.
+        let ofOther = try await get { [careless] in $0.tls.hostPolicies["b.example"] = careless }
+        #expect(ofOther == "1 cache")
+        let equal = try await get {
+            $0.tls.policy.trustRoots = .file("own.pem")
+            $0.tls.trustRoots = .file("other.pem")
+        }
+        #expect(equal == "6 cache")
+    }
+
     @Test func `a response to a request with a client certificate is not used for another certificate`() async throws {
         let manager = origin.manager { $0.tls.hostIdentities["b.example"] = .pkcs12(.file("host.p12")) }
         func get(_ identity: ClientIdentity?, _ path: String = "x") async throws -> String {
