@@ -14,7 +14,7 @@ final class SessionCache: Sendable {
     let state: Lock<SessionState>
     /// The current time.
     let now: @Sendable () -> CacheTime
-    /// Distinguishes the session's cookies and client certificates from those of others.
+    /// Distinguishes the session's cookies, client certificates and system tickets from those of others.
     private let partition: UInt64
     /// Whether the program has named the user of the session.
     private let isNamed: Bool
@@ -129,6 +129,8 @@ final class SessionCache: Sendable {
         if let transport = request.transportAuthentication {
             if let answer = transport.server {
                 parts += ["credential", answer.credential.user, answer.credential.password, "\(answer.scheme)"]
+                // It stands for a ticket that the system has at that time.
+                if answer.scheme == .negotiate { parts += ["\(partition)"] }
             }
             if let key = transport.signature {
                 parts += ["signature", key.accessKeyID, key.secretAccessKey, key.sessionToken ?? ""]

@@ -593,6 +593,15 @@ import Testing
         #expect(equal == "6 cache")
     }
 
+    @Test func `a response to the owner of a system ticket stays in its session`() async throws {
+        let server = try url("http://a.example/")
+        let managers = (0..<2).map { _ in origin.manager { $0.authentication.credentials[server] = .systemTicket } }
+        #expect(try await origin.get(from: managers[0]) == "1 200 network")
+        #expect(try await origin.get(from: managers[0]) == "1 200 cache")
+        #expect(try await origin.get(from: managers[1]) == "2 200 network")
+        #expect(origin.requests.allSatisfy { $0.transportAuthentication?.server?.scheme == .negotiate })
+    }
+
     @Test func `a response to a request with a client certificate is not used for another certificate`() async throws {
         let manager = origin.manager { $0.tls.hostIdentities["b.example"] = .pkcs12(.file("host.p12")) }
         func get(_ identity: ClientIdentity?, _ path: String = "x") async throws -> String {
