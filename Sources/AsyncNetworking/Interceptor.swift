@@ -52,6 +52,10 @@ public protocol Interceptor: Sendable {
     func intercept(_ request: Request, next: Chain) async throws -> OpenResponse
 }
 
+/// An interceptor of this library whose requests have the header fields and credentials of its own request, so that a cache
+/// knows them before it.
+package protocol FieldPreservingInterceptor: Interceptor {}
+
 /// The steps after an ``Interceptor``. Called as a function, it sends a request and returns the response.
 public struct Chain: Sendable {
     /// How the caller reads the response's body: collected in memory, up to a limit, or as a stream. Tasks, including

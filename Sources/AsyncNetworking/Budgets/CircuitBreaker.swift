@@ -24,7 +24,7 @@ import FoundationEssentials
 /// the system has no route to the host. Responses to requests that were sent before the last change are ignored.
 /// Requests that the interceptors of a request in the half-open state send to the same origin are sent, too. Copies, and
 /// the sessions that have one, share the state; the time is that of the clock of the session that used it first.
-public struct CircuitBreaker: Interceptor {
+public struct CircuitBreaker: Interceptor, FieldPreservingInterceptor {
     private let states: States
     private let isFailure: @Sendable (Result<ResponseHead, any Error>) -> Bool
 

@@ -22,7 +22,7 @@ import Synchronization
 /// body are repeated, and at most 5 % of them, so that a server that is slow because of its load gets little more.
 /// The time includes the body if it is collected in memory, and otherwise ends with the head. The events of both
 /// requests are reported. Copies, and the sessions that have one, share the statistics.
-public struct Hedging: Interceptor {
+public struct Hedging: Interceptor, FieldPreservingInterceptor {
     private let statistics: Statistics
 
     /// Creates an interceptor without statistics.

@@ -23,7 +23,7 @@ import HTTPTypes
 /// has sent a request that may change something, such as a POST, to the origin, also by a redirect. If that request fails
 /// or is repeated, it counts as one to each origin. With a cache, ``SessionConfiguration/coalescesRequests`` has the same
 /// purpose, and knows which responses may be shared.
-public struct RequestCoalescing: Interceptor {
+public struct RequestCoalescing: Interceptor, FieldPreservingInterceptor {
     private let flights = Flights<Key, Outcome>()
 
     /// Creates an interceptor.

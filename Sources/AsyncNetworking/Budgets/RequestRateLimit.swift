@@ -20,7 +20,7 @@ import FoundationEssentials
 /// A request whose time limit would expire before its turn fails at once with
 /// ``ANHTTP/TransportError/Reason/timedOut(_:)`` in the phase ``ANHTTP/TransportError/TimeoutPhase/queue``. A request
 /// that is cancelled before it is sent gives its turn to the next one that arrives.
-public struct RequestRateLimit: Interceptor {
+public struct RequestRateLimit: Interceptor, FieldPreservingInterceptor {
     private let ledger: Ledger
 
     /// Creates a limit.

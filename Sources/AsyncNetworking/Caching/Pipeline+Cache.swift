@@ -72,7 +72,9 @@ extension Pipeline {
     @inline(never)
     private func cacheLookup(_ request: Request, in cache: SessionCache) -> CacheLookup {
         // What interceptors around the exchange change, such as credentials, is not visible here.
-        let isIntercepted = !attemptInterceptors.isEmpty || !request.attemptInterceptors.isEmpty
+        let isIntercepted = [attemptInterceptors, request.attemptInterceptors].joined().contains {
+            !($0 is any FieldPreservingInterceptor)
+        }
         return CacheLookup(request, request.cachePolicy ?? cachePolicy, mayChangeFields: isIntercepted, in: cache)
     }
 

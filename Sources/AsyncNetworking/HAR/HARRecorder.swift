@@ -161,7 +161,7 @@ public final class HARRecorder: Sendable {
     }
 
     /// Records the bodies of exchanges.
-    private struct ExchangeTap: Interceptor {
+    private struct ExchangeTap: FieldPreservingInterceptor {
         let recorder: HARRecorder
 
         func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {

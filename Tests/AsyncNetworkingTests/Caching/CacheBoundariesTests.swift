@@ -651,6 +651,21 @@ import Testing
         #expect(try await origin.get("y", from: manager) == "3 200 cache")
     }
 
+    @Test func `the library's own attempt interceptors change nothing that a cache depends on`() async throws {
+        let directory = try TemporaryDirectory()
+        let recorder = try HARRecorder(path: directory.path + "/archive.har")
+        let manager = origin.manager {
+            $0.attemptInterceptors = [
+                RequestRateLimit(100, per: .seconds(1)), CircuitBreaker(), Hedging(), RequestCoalescing(),
+            ]
+            recorder.install(in: &$0)
+        }
+        origin.fields[.vary] = "X-Tenant"
+        #expect(try await origin.get(from: manager) == "1 200 network")
+        #expect(try await origin.get(from: manager) == "1 200 cache")
+        #expect(try await origin.get(from: origin.manager()) == "1 200 cache")
+    }
+
     @Test func `caches know credentials by different checksums`() async throws {
         let directories = [try TemporaryDirectory(), try TemporaryDirectory()]
         origin.fields[.vary] = "X-Key"
