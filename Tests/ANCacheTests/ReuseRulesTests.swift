@@ -62,7 +62,8 @@ import Testing
             (["Accept-Language: en;q=1, de"], ["Accept-Language: EN; q=1,de"], "Accept-Language", true),
             (["Foo: 1", "Bar: 2"], ["Foo: 1", "Bar: 3"], "Foo, Bar", false),
             (["Foo: 1"], ["Foo: 1"], "*", false), (["Foo: 1"], ["Foo: 1"], "Foo, *", false),
-            (["Foo: "], [], "Foo", false),
+            (["Foo: "], [], "Foo", false), (["Range: bytes=0-1"], [], "Accept-Encoding", false),
+            (["Range: bytes=0-1"], ["Accept-Encoding: identity"], "Accept-Encoding", true),
         ] as [([String], [String], String, Bool)])
     func `§4.1 a stored response is used without validation only if the fields of Vary match`(
         first: [String], second: [String], vary: String, matches: Bool

@@ -133,6 +133,32 @@ import Testing
         }
     }
 
+    @Test func `a part of a representation is asked for without a coding, and never decoded`() async throws {
+        try await StubServer.with { server in
+            let part = try Self.encoded("gzip").dropFirst(20)
+            let fields: HeaderPairs = [
+                "Content-Encoding": "gzip", "Content-Range": "bytes 20-\(19 + part.count)/\(20 + part.count)",
+            ]
+            server.fallback { request in
+                request.path == "/whole"
+                    ? reply("gzip", Data(base64Encoded: Self.encodings["gzip"] ?? "") ?? Data())
+                    : .reply(status: 206, headers: fields, body: .bytes(Data(part)))
+            }
+            let transport = try CurlTransport()
+            func get(_ path: String, _ headers: HTTPFields) async throws -> Data {
+                var request = server.request(headers: headers)
+                request.url = server.url(path)
+                return try await transport.collect(request).body
+            }
+            #expect(try await get("/", [.range: "bytes=20-"]) == part)
+            #expect(try await get("/", [.range: "bytes=20-", .acceptEncoding: "gzip"]) == part)
+            // A server may answer with all of it.
+            #expect(try await get("/whole", [.range: "bytes=20-"]) == Data(Self.text.utf8))
+            let codings = try await server.requests(count: 3).map { $0.headers.values("Accept-Encoding") }
+            #expect(codings == [["identity"], ["gzip"], ["identity"]])
+        }
+    }
+
     @Test func `a limit below the body acts before more than one chunk is handed out`() async throws {
         try await StubServer.with { server in
             server.route("/", reply("gzip", Self.bomb))

@@ -17,7 +17,8 @@ package struct CacheRequest: Sendable {
     package let mode: Mode
     /// Whether the request has a body, so that its response does not depend on the target alone.
     package let hasBody: Bool
-    /// Whether the transport decodes content codings, and asks for those it knows if the request names none.
+    /// Whether the transport decodes content codings. If the request names none, it asks for those it knows, or for
+    /// `identity` if the request has a range.
     package let decodesContent: Bool
     /// Whether the transport may add cookies to those of the request.
     package let mayAddCookies: Bool
@@ -99,10 +100,12 @@ package struct CacheRequest: Sendable {
 
     /// Returns the value of a field, named in lower case, for comparison with that of another request.
     func value(of name: String) -> Variant.Value {
-        let values = headers.filter { $0.name.canonicalName == name }.map(\.byteText)
+        var values = headers.filter { $0.name.canonicalName == name }.map(\.byteText)
         switch name {
         case "cookie" where mayAddCookies: return .unknown
-        case "accept-encoding" where values.isEmpty && decodesContent: return .checksum(Self.codingsOfTransport)
+        case "accept-encoding" where values.isEmpty && decodesContent:
+            guard headers.contains(.range) else { return .checksum(Self.codingsOfTransport) }
+            values = ["identity"]
         case "origin", "user-agent": break
         default: if mayChangeFields, !Variant.isNegotiation(name) { return .unknown }
         }

@@ -301,7 +301,7 @@ final class Exchange: Sendable {
         let isLong = length.map { $0 > Self.patience } ?? false
         let patience = head.mayBeDiscarded ? isLong ? -1 : Self.patience : nil
         let hasBody = request.method != .head && head.status.code != 204 && head.status.code != 304
-        let isEncoded = options.decodesContent && hasBody && head.headers.contains(.contentEncoding)
+        let isEncoded = options.decodesContent && hasBody && head.isDecodable
         state.withLock { state in
             state.head = head
             state.address = address

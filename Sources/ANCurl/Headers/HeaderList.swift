@@ -66,9 +66,11 @@ package struct HeaderList: ~Copyable {
         unsafe text = UnsafeMutableRawBufferPointer(start: start + nodesSize, count: size.bytes)
         var namesExpect = false
         var namesCoding = false
+        var namesRange = false
         for field in request.headers where field.name != .proxyAuthorization {
             if field.name == .expect { namesExpect = true }
             if field.name == .acceptEncoding { namesCoding = true }
+            if field.name == .range { namesRange = true }
             guard try field.isSent(withBodyOf: upload.length) else { continue }
             if leavesOutCookies, field.name == .cookie {
                 cookies = cookies.map { "\($0); \(field.value)" } ?? field.value
@@ -76,7 +78,10 @@ package struct HeaderList: ~Copyable {
             }
             append(field)
         }
-        if options.value.decodesContent, !namesCoding { append(Self.acceptEncoding) }
+        // Ranges are those of the encoded representation, of which a part cannot be decoded (RFC 9110 §14.2).
+        if options.value.decodesContent, !namesCoding {
+            append(namesRange ? "Accept-Encoding: identity" : Self.acceptEncoding)
+        }
         // Not without content (RFC 9110 §10.1.1).
         let expectsContinue = options.value.expectContinueTimeout != nil && upload.length != 0
         // libcurl would ask for a 100 itself before a large body.

@@ -108,6 +108,15 @@ public struct ResponseHead: Sendable {
     /// Whether the body has a content coding (RFC 9110 §8.4), as sent.
     package var hasContentCoding: Bool { !headers.contentCodings.isEmpty }
 
+    /// Whether the body is one that a transport decodes: it has a content coding, and is not a part of the encoded
+    /// representation.
+    package var isDecodable: Bool { status != .partialContent && hasContentCoding }
+
+    /// Returns the content codings that the body has after the transport has decoded it as the request asks for.
+    package func codings(leftFor request: Request) -> [String] {
+        isDecodable && request.options?.decodesContent != false ? [] : headers.contentCodings
+    }
+
     /// The number in the first `Content-Length` field; `nil` if it is missing or not a decimal number (RFC 9110
     /// §8.6).
     package var contentLength: Int64? { headers.first(.contentLength).flatMap { Int64(digits: $0) } }

@@ -50,8 +50,9 @@ public struct TransferOptions: Hashable, Sendable {
     /// ``TransportError/Reason/invalidContentEncoding``; bytes after the end of a gzip, deflate or br stream are
     /// ignored.
     ///
-    /// A request's own `Accept-Encoding` replaces the default one, and none is added to a request for a WebSocket
-    /// connection. The head keeps the `Content-Encoding` field.
+    /// A request's own `Accept-Encoding` replaces the default one, which is `identity` for a request with `Range`; none
+    /// is added to a request for a WebSocket connection. The head keeps the `Content-Encoding` field. A response with
+    /// the status 206 is a part of the encoded bytes (RFC 9110 §14.2), and is delivered as received.
     public var decodesContent = true
     /// The limits for decoding compressed responses; by default 1 GiB, and 200 times the received bytes.
     ///

@@ -189,7 +189,7 @@ struct CurlCommand {
         }
         adds(.userAgent, "User-Agent:")
         if options.decodesContent, !context.codings.isEmpty {
-            adds(.acceptEncoding, "Accept-Encoding: \(context.codings)")
+            adds(.acceptEncoding, "Accept-Encoding: \(fields.contains(.range) ? "identity" : context.codings)")
         }
         guard !body.isNone else { return }
         adds(.contentType, "Content-Type:")

@@ -557,7 +557,7 @@ extension DownloadFile {
     /// Whether the response's bytes differ from those sent, because they are decoded or an interceptor has replaced
     /// them.
     func isChanged(_ head: ResponseHead, _ body: ResponseBody) -> Bool {
-        body.isReplaced || !storesAsReceived && decodesContent && head.hasContentCoding
+        body.isReplaced || !storesAsReceived && decodesContent && head.isDecodable
     }
 
     func planRest(after data: ResumeData) {

@@ -292,10 +292,10 @@ struct RecordedExchange: Sendable {
             entry.webSocketMessages = recorded
             if omitted > 0 { entry.comment = "\(omitted) messages are not recorded" }
         }
-        if head != nil, messages == nil, let body {
-            let codings = request.options?.decodesContent == false ? head?.headers.contentCodings ?? [] : []
+        if let head, messages == nil, let body {
             let isDecoded = entry.response.content.add(
-                body.content, codings: codings, upTo: maximumBodySize, redaction, metrics?.responseBodyBytes)
+                body.content, codings: head.codings(leftFor: request), upTo: maximumBodySize, redaction,
+                metrics?.responseBodyBytes)
             if isDecoded { entry.response.headers.removeAll { $0.name.lowercased() == "content-encoding" } }
             // A reader may stop before the end.
             if body.content.count > 0, !body.hasEnded { entry.response.content.isTruncated = true }

@@ -201,13 +201,13 @@ final class MockExchange: ResponseBodySource {
             case .head(let status, let headers):
                 limits.noteActivity()
                 let hasBody = request.method != .head && status != .noContent && status != .notModified
+                let head = ResponseHead(status: status, headers: headers, url: request.url)
                 state.update { state in
                     if !hasBody { state.steps = [] }
                     // The length of an encoded body is not that of the decoded one, which the response has.
-                    let isDecoded = request.options?.decodesContent != false && !headers.contentCodings.isEmpty
+                    let isDecoded = head.isDecodable && request.options?.decodesContent != false
                     state.totalBytes = isDecoded ? nil : headers[.contentLength].flatMap(Int64.init)
                 }
-                let head = ResponseHead(status: status, headers: headers, url: request.url)
                 events?.receive(.head(head))
                 return head
             case .chunk:

@@ -158,9 +158,9 @@ public final class RecordingTransport: Transport {
                 }
                 entry.response.content.size = Int64(body.count)
                 entry.response.bodySize = metrics?.responseBodyBytes ?? Int64(body.count)
-                let codings = request.options?.decodesContent == false ? response.head.headers.contentCodings : []
                 let content = redaction.body(
-                    body, contentType: entry.response.content.mimeType, codings: codings, decode: HAR.content)
+                    body, contentType: entry.response.content.mimeType,
+                    codings: response.head.codings(leftFor: request), decode: HAR.content)
                 var shown = body
                 switch content {
                 case .kept(let bytes): shown = bytes

@@ -110,6 +110,11 @@ import Testing
         #expect(command.contains("Accept-Encoding: "))
     }
 
+    @Test func `a part of a representation is asked for without a coding`() async throws {
+        let request = Request(url: try url("http://a.example/"), headers: [.range: "bytes=1-"])
+        #expect(try await SessionManager().curlCommand(for: request).contains("'Accept-Encoding: identity'"))
+    }
+
     @Test func `a compressed body is shown without its compression if secrets are hidden`() async throws {
         func command(redacting: Bool, coding: String?) async throws -> String {
             try await self.command(
