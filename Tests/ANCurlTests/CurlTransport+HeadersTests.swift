@@ -149,6 +149,23 @@ import Testing
         }
     }
 
+    @Test func `codings are asked for by a field that is signed only if it is the request's own`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .text("") }
+            let transport = try CurlTransport()
+            for headers in [[:], [.acceptEncoding: "gzip"]] as [HTTPFields] {
+                var request = server.request(headers: headers)
+                request.transportAuthentication = TransportAuthentication(
+                    AWSSignature(accessKeyID: "id", secretAccessKey: "key", region: "r", service: "s3"))
+                _ = try await transport.collect(request)
+            }
+            let sent = server.activity.requests
+            #expect(sent.map { $0.headers["Accept-Encoding"] } == [ContentDecoder.supportedCodings, "gzip"])
+            let isSigned = sent.map { $0.headers["Authorization"]?.contains("SignedHeaders=accept-encoding;") }
+            #expect(isSigned == [false, true])
+        }
+    }
+
     /// libcurl sends the ASCII form, `xn--bcher-kva.example`.
     @Test func `an international name that is not in its ASCII form is not signed`() async throws {
         try await StubServer.with { server in

@@ -97,7 +97,8 @@ public enum AuthenticationScheme: Hashable, Sendable, CaseIterable, CustomString
 /// The signature covers the method, the URL, the body, the time, and the header fields except `Content-Length`,
 /// `Transfer-Encoding` and stored cookies. A `Cookie` field of the request is covered only if cookies are not handled;
 /// see ``TransferOptions/handlesCookies``. The path and the query are sent in the form that is signed: reserved
-/// characters are percent-encoded, and the parameters are sorted, each with `=`. Compressed responses are not requested unless the request has an `Accept-Encoding` field.
+/// characters are percent-encoded, and the parameters are sorted, each with `=`. `Accept-Encoding` is covered if it is a
+/// field of the request, but not if the transport adds it; see ``TransferOptions/decodesContent``.
 ///
 /// Bytes and files are hashed before they are sent, so a file is read twice. A streamed body can be signed only for the
 /// service `s3` over https, as `UNSIGNED-PAYLOAD`, or with an `x-amz-content-sha256` field set by the request;
