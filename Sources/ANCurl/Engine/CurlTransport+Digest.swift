@@ -12,8 +12,8 @@ extension CurlTransport {
     ///
     /// | response | then |
     /// |---|---|
-    /// | to the answer | it is the response |
     /// | 401 with a challenge that can be answered, if the body can be sent again or was not sent | the request is sent with the answer |
+    /// | 401 to the answer, with another nonce because that of the answer has expired, if the body can be sent again | the request is sent with a second answer |
     /// | any other to the request without its body, except 401, 407, 429 and 503 | the request is sent with its body |
     /// | any other | it is the response |
     func openAnswering(
@@ -24,29 +24,21 @@ extension CurlTransport {
         var plain = request
         plain.transportAuthentication?.server = nil
         plain.url = plain.url.withoutDotSegments.withoutEmptyQuery
-        var probe = plain.withoutBody
+        let probe = plain.withoutBody
+        var stage = probe == nil ? DigestStage.plain : .probe
         while true {
-            let (isProbe, isReplayable, bytes) = (probe != nil, plain.body.isReplayable, plain.body.bytes)
-            let react: @Sendable (ResponseHead) -> ChallengeReaction = { head in
-                if head.status.code == 401, isProbe || isReplayable,
-                    let challenge = DigestChallenge.first(
-                        in: head.headers[values: .wwwAuthenticate], knowsBody: bytes != nil, if: DigestAnswer.isPossible
-                    )
-                {
-                    return .answer(challenge)
-                }
-                let isFinal = [401, 407, 429, 503].contains(head.status.code)
-                return isProbe && !isFinal ? .send : .none
+            let (current, isReplayable, bytes) = (stage, plain.body.isReplayable, plain.body.bytes)
+            let react: @Sendable (ResponseHead) -> DigestStage? = { head in
+                current.next(after: head, isReplayable: isReplayable, knowsBody: bytes != nil)
             }
+            let isProbe = current == .probe
+            let isLast = current.isLast || !isProbe && !isReplayable
             // The body of a response that may be dropped is not collected.
             let (exchange, head) = try await perform(
-                probe ?? plain, isProbe ? .streamed : delivery,
-                events.map { HeadSink(passingTo: $0, passesProgress: !isProbe) { react($0) == .none } })
-            let reaction = react(head)
-            switch reaction {
-            case .none: return exchange.response(head)
-            case .send: break
-            case .answer(let challenge):
+                isProbe ? probe ?? plain : plain, isProbe ? .streamed : delivery,
+                isLast ? events : events.map { HeadSink(passingTo: $0, passesProgress: !isProbe) { react($0) == nil } })
+            guard let next = react(head) else { return exchange.response(head) }
+            if let challenge = next.challenge {
                 guard
                     let answer = DigestAnswer(
                         to: challenge, with: credential, method: plain.method.rawValue, target: plain.digestTarget,
@@ -57,23 +49,52 @@ extension CurlTransport {
             // Below 300 a body may be as long as that of any response.
             if head.status.code >= 300 { await exchange.receiveRest() }
             await exchange.close()
-            probe = nil
             plain.shortenTotal(by: start.duration(to: .now), of: request, from: defaultOptions)
-            if reaction == .send { continue }
-            let (answered, last) = try await perform(plain, delivery, events)
-            return answered.response(last)
+            stage = next
         }
     }
 }
 
-/// The reaction to the response to a request without a credential.
-private enum ChallengeReaction: Equatable {
-    /// Nothing: it is the response.
-    case none
-    /// The request with the answer to the challenge.
+/// The form in which a request is sent.
+private enum DigestStage: Equatable {
+    /// Without its body, and without a credential.
+    case probe
+    /// With its body, and without a credential.
+    case plain
+    /// With the answer to a challenge.
     case answer(DigestChallenge)
-    /// The request with its body.
-    case send
+    /// With the answer to another challenge, because the nonce of the first one had expired.
+    case lastAnswer(DigestChallenge)
+
+    /// Whether the response is that of the exchange in any case.
+    var isLast: Bool { if case .lastAnswer = self { true } else { false } }
+
+    /// The challenge that is answered; `nil` for none.
+    var challenge: DigestChallenge? {
+        switch self {
+        case .probe, .plain: nil
+        case .answer(let challenge), .lastAnswer(let challenge): challenge
+        }
+    }
+
+    /// Returns the form in which the request is sent after a response; `nil` if that is the response.
+    func next(after head: ResponseHead, isReplayable: Bool, knowsBody: Bool) -> DigestStage? {
+        var challenge: DigestChallenge? {
+            guard head.status.code == 401, isReplayable || self == .probe else { return nil }
+            return DigestChallenge.first(
+                in: head.headers[values: .wwwAuthenticate], knowsBody: knowsBody, if: DigestAnswer.isPossible)
+        }
+        switch self {
+        case .probe:
+            if let challenge { return .answer(challenge) }
+            return [401, 407, 429, 503].contains(head.status.code) ? nil : .plain
+        case .plain: return challenge.map { .answer($0) }
+        case .answer(let last):
+            guard let challenge, challenge.isStale, challenge.nonce != last.nonce else { return nil }
+            return .lastAnswer(challenge)
+        case .lastAnswer: return nil
+        }
+    }
 }
 
 extension URL {

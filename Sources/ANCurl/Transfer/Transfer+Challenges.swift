@@ -156,7 +156,7 @@ extension Transfer {
     private func isStale(_ challenges: [String]) -> Bool {
         guard state.sending.count == 0 || exchange.upload.isReplayable else { return false }
         return state.repeating.answered.contains(.proxy)
-            && challenges.contains { $0.lowercased().contains(/\bstale\s*=\s*"?true/) }
+            && challenges.contains { ChallengeParser.challenges(in: $0).contains(where: \.isStale) }
     }
 
     /// Delivers the held head as that of the response.

@@ -15,6 +15,9 @@ package struct ChallengeParser {
     package struct Challenge: Hashable {
         package var scheme: String
         package var parameters: [String: String] = [:]
+
+        /// Whether a server or proxy states that the nonce of the answer before has expired (RFC 7616 §3.3).
+        package var isStale: Bool { parameters["stale"]?.lowercased() == "true" }
     }
 
     /// Returns the challenges in the value of a field.
@@ -92,6 +95,8 @@ package struct DigestChallenge: Hashable, Sendable {
     package let hidesUser: Bool
     /// Whether the server states that it reads UTF-8.
     package let readsUTF8: Bool
+    /// Whether the nonce of the answer before has expired, and nothing else was wrong with it.
+    package let isStale: Bool
 
     /// A digest algorithm, without `-sess`.
     package enum Algorithm: String, Sendable {
@@ -137,6 +142,7 @@ package struct DigestChallenge: Hashable, Sendable {
         opaque = challenge.parameters["opaque"]
         hidesUser = challenge.parameters["userhash"]?.lowercased() == "true"
         readsUTF8 = challenge.parameters["charset"]?.lowercased() == "utf-8"
+        isStale = challenge.isStale
     }
 
     /// Returns the first challenge of a response's fields that can be answered, also by the system.

@@ -176,6 +176,64 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        (#", nonce="2", stale=true"#, ["1", "2"]), (#", nonce="2", stale=TRUE, realm=b"#, ["1", "2"]),
+        (#", nonce="1", stale=true"#, ["1"]), (#", nonce="2", stale=false"#, ["1"]), (#", nonce="2""#, ["1"]),
+    ])
+    func `an answer to a nonce that has expired is repeated once`(challenge: String, nonces: [String]) async throws {
+        for body in [RequestBody.none, .string("abc")] {
+            try await StubServer.with { server in
+                server.fallback { request in
+                    let authorization = request.headers["Authorization"]
+                    guard let authorization, authorization.contains(#"nonce="2""#) else {
+                        let parameters = authorization == nil ? #", nonce="1""# : challenge
+                        return .status(
+                            401, headers: ["WWW-Authenticate": #"Digest realm="a", qop="auth"\#(parameters)"#])
+                    }
+                    return .text("welcome")
+                }
+                let manager = manager(for: server, schemes: [.digest])
+                let response = try await manager.data(for: manager.request(.put, "x", body: body))
+                #expect(response.statusCode == (nonces.count > 1 ? 200 : 401))
+                let requests = server.activity.requests
+                #expect(authorizations(server) == [nil] + nonces.map { _ in "Digest" })
+                for (request, nonce) in zip(requests.dropFirst(), nonces) {
+                    #expect(request.headers["Authorization"]?.contains(#"nonce="\#(nonce)""#) == true)
+                    #expect(request.text == (body.length == 0 ? "" : "abc"))
+                }
+            }
+        }
+    }
+
+    @Test func `a server whose nonces always expire is answered twice`() async throws {
+        try await StubServer.with { server in
+            server.fallback { request in
+                let number = server.activity.requests.count
+                let challenge = #"Digest realm="a", qop="auth", nonce="\#(number)", stale=true"#
+                return .reply(status: 401, headers: ["WWW-Authenticate": challenge], body: .string("\(number)"))
+            }
+            let manager = manager(for: server, schemes: [.digest])
+            let response = try await manager.data(for: manager.request(.get, "x"))
+            #expect(response.statusCode == 401)
+            #expect(authorizations(server) == [nil, "Digest", "Digest"])
+        }
+    }
+
+    @Test func `a body that can be read once is not sent to a second nonce`() async throws {
+        try await StubServer.with { server in
+            server.fallback { request in
+                let nonce = request.headers["Authorization"] == nil ? "1" : "2"
+                let challenge = #"Digest realm="a", qop="auth", nonce="\#(nonce)", stale=true"#
+                return .status(401, headers: ["WWW-Authenticate": challenge])
+            }
+            let manager = manager(for: server, schemes: [.digest])
+            let body = RequestBody.stream(AsyncStreamOf([Data("abc".utf8)]), isReplayable: false)
+            let response = try await manager.data(for: manager.request(.put, "x", body: body))
+            #expect(response.statusCode == 401)
+            #expect(server.activity.requests.map(\.text) == ["", "abc"])
+        }
+    }
+
     @Test func `a connection closed between the messages is replaced`() async throws {
         try await StubServer.with { server in
             server.fallback { request in
