@@ -90,7 +90,7 @@ struct XMLInspection: Sendable {
 
     private mutating func inspectMarkup() throws(XMLLexer.Stop) {
         if lexer.take("<!--") {
-            try lexer.skip(past: "-->")
+            try lexer.skipComment()
         } else if depth > 0, lexer.take("<![CDATA[") {
             try lexer.skip(past: "]]>")
         } else if lexer.take("<?") {
@@ -200,7 +200,7 @@ struct XMLInspection: Sendable {
             let start = lexer.position
             if lexer.take("]") { return }
             if lexer.take("<!--") {
-                try lexer.skip(past: "-->")
+                try lexer.skipComment()
             } else if lexer.take("<?") {
                 try inspectInstruction()
             } else if lexer.take("<!ELEMENT") {

@@ -33,6 +33,7 @@ struct XMLLexer: Sendable {
         case greaterThanRequired = 73
         case equalRequired = 75
         case invalidEncoding = 81
+        case hyphensInComment = 80
         case internalSubset = 85
         case nameTooLong = 110
     }
@@ -130,6 +131,13 @@ struct XMLLexer: Sendable {
             guard let byte = next, isAllowed(byte) else { throw unexpected(.greaterThanRequired) }
             position += 1
         }
+    }
+
+    /// Skips the rest of a comment, which contains no two hyphens before its end (XML 1.0 §2.5). For each pair libxml2
+    /// would format an error with the whole comment up to it, in quadratic time.
+    mutating func skipComment() throws(Stop) {
+        try skip(past: "--")
+        guard take(">") else { throw unexpected(.hyphensInComment) }
     }
 
     /// Skips a literal including its quotes.

@@ -123,6 +123,16 @@ import Testing
         #expect("\(SerializationError.xml(failure))".contains("Near “"))
     }
 
+    @Test(
+        .timeLimit(.minutes(1)),
+        arguments: ["<a><!--B--></a>", "<a><!--B-></a>", "<!--B--><a/>", "<!DOCTYPE a [<!--B-->]><a/>", "<a/><!---B>"],
+        ["--a", "<!--", "-"])
+    func `hyphens in a comment are refused before they are parsed`(text: String, unit: String) throws {
+        let body = String(repeating: unit, count: 1_000)
+        let content = Data(text.split(separator: "B").joined(separator: body).utf8)
+        #expect(xmlFailure { _ = try XMLContent(content) }?.reason == .xml(.malformed(code: 80)))
+    }
+
     @Test func `bytes that are invalid in their encoding are rejected`() {
         let error = failure { try value(of: .xmlDocument, Data("<a>".utf8) + [0xFF] + Data("</a>".utf8)) }
         guard case .xml? = error else {
