@@ -273,7 +273,7 @@ extension Call {
         if let home = request[HomeOrigin.self] { next[HomeOrigin.self] = home }
         // Most interceptors keep the URL.
         guard next.url != request.url else { return next }
-        let origin = pipeline.origin(of: request.url)
+        let origin = pipeline.origin(of: request)
         guard Origin(next.url) != origin else { return next }
         if next[HomeOrigin.self] == nil { next[HomeOrigin.self] = origin }
         // A field that the interceptor has set itself is kept.

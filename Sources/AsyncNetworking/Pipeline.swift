@@ -401,7 +401,7 @@ final class Pipeline: Sendable {
 
     /// Whether interceptors around the call have sent its request to another origin.
     private func hasLeftHome(_ request: Request) -> Bool {
-        request[HomeOrigin.self].map { $0 != origin(of: request.url) } ?? false
+        request[HomeOrigin.self].map { $0 != origin(of: request) } ?? false
     }
 }
 

@@ -242,6 +242,39 @@ import Testing
         }
     }
 
+    @Test func `a request over a Unix socket concerns another server than the host of its URL`() async throws {
+        let offer = HTTPField.Name(constant: "Alt-Svc")
+        let transport = MockTransport { request in
+            request.url.path() == "/first"
+                ? .redirect(.found, to: "http://a.example/second")
+                : .status(.ok, headers: [.strictTransportSecurity: "max-age=100", offer: "h3=\":443\""])
+        }
+        for isOfSession in [true, false] {
+            let manager = SessionManager(on: transport) {
+                if isOfSession { $0.connection.unixSocketPath = "/run/a.sock" }
+                $0.headers[.authorization] = "Bearer a"
+                $0.interceptors = [
+                    Intercepting { request, next in
+                        var request = request
+                        request.url.append(queryItems: [URLQueryItem(name: "b", value: nil)])
+                        return try await next(request)
+                    }
+                ]
+            }
+            manager.strictTransport.set(try #require(StrictTransportHost(host: "a.example")))
+            for text in ["http://a.example/first", "https://b.example/third"] {
+                var request = Request(url: try url(text))
+                if !isOfSession { request.changeOptions { $0.connection.unixSocketPath = "/run/a.sock" } }
+                _ = try await manager.data(for: request)
+            }
+            #expect(manager.strictTransport.entries.map(\.host) == ["a.example"])
+            #expect(manager.alternativeServices.entries.isEmpty)
+        }
+        let expected = ["http://a.example/first?b", "http://a.example/second", "https://b.example/third?b"]
+        #expect(urls(transport) == expected + expected)
+        #expect(transport.requests.allSatisfy { $0.request.headers[.authorization] == "Bearer a" })
+    }
+
     @Test func `a session that does not use it neither learns hosts nor changes URLs`() async throws {
         let transport = try transport()
         let manager = SessionManager(on: transport) { $0.usesStrictTransport = false }

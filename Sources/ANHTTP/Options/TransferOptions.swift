@@ -187,9 +187,10 @@ public struct ConnectionOptions: Hashable, Sendable {
     /// ``TransportError/Reason/cannotConnect(_:)``.
     public var ipVersion = IPVersion.any
     /// The path of a Unix-domain socket to connect to instead of the URL's host and port, while TLS and the `Host`
-    /// field keep the URL's host; `nil`, the default, for none. The proxy and ``addresses`` have no effect then. A path
-    /// of more than 107 bytes fails requests with ``TransportError/Reason/invalidRequest(_:)``, and one without a socket
-    /// with ``TransportError/ConnectFailure/refused``. Over HTTP/1.1, a connection carries a single request. See
+    /// field keep the URL's host; `nil`, the default, for none. The proxy, ``addresses``, and what a session knows of the
+    /// host (strict transport and alternative services) have no effect then. A path of more than 107 bytes fails
+    /// requests with ``TransportError/Reason/invalidRequest(_:)``, and one without a socket with
+    /// ``TransportError/ConnectFailure/refused``. Over HTTP/1.1, a connection carries a single request. See
     /// CURLOPT_UNIX_SOCKET_PATH(3).
     public var unixSocketPath: String?
     /// The local interface, address or host name to connect from, as in CURLOPT_INTERFACE(3); `nil`, the default, for

@@ -24,7 +24,7 @@ extension Pipeline {
             if !request.url.isPresigned { request.transportAuthentication = TransportAuthentication(signature) }
             return try await answerChallenges(request, &call, next, by: policy)
         }
-        if let authenticator = policy.authenticator(for: origins(of: request.url)) {
+        if let authenticator = policy.authenticator(for: origins(of: request)) {
             return try await authorize(request, &call, next, by: authenticator, policy)
         }
         return try await answerChallenges(request, &call, next, by: policy)
@@ -39,7 +39,7 @@ extension Pipeline {
     ) async throws -> OpenResponse {
         guard policy.answersChallenges || request.credential != nil || request.challengeHandler != nil
         else { return try await next(request, &call) }
-        let origins = call.credentialOrigin == nil ? [] : origins(of: request.url)
+        let origins = call.credentialOrigin == nil ? [] : origins(of: request)
         var answers = ChallengeAnswers(request, policy, origins: origins, on: self)
         while true {
             var attempt = request

@@ -56,7 +56,7 @@ public struct CircuitBreaker: Interceptor, FieldPreservingInterceptor {
     ///
     /// - Throws: ``SessionError/circuitOpen(host:retryAfter:)`` if it is.
     public func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
-        let origin = next.pipeline.origin(of: request.url)
+        let origin = next.pipeline.origin(of: request)
         let pass: Circuit.Pass
         switch await states.admit(origin, next.pipeline.clock) {
         case .pass(let number): pass = number

@@ -38,7 +38,7 @@ public struct Hedging: Interceptor, FieldPreservingInterceptor {
     /// Sends the request, and a second time if necessary.
     public func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
         guard Self.mayBeRepeated(request) else { return try await next(request) }
-        let origin = next.pipeline.origin(of: request.url)
+        let origin = next.pipeline.origin(of: request)
         let stopwatch = Stopwatch(next.pipeline.clock)
         let response: OpenResponse
         if let wait = await statistics.begin(origin) {

@@ -33,10 +33,10 @@ public struct RequestCoalescing: Interceptor, FieldPreservingInterceptor {
     public func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
         guard [.get, .head, .options, .trace].contains(request.method) else {
             // What is read during or after a change may differ from what is in flight.
-            forgetFlights(to: [request.url], of: next.pipeline)
+            forgetFlights(to: [request.url], by: request, of: next.pipeline)
             // A redirect may have led it anywhere, unless a single attempt has a response that says where.
             var urls: [URL]?
-            defer { forgetFlights(to: urls, of: next.pipeline) }
+            defer { forgetFlights(to: urls, by: request, of: next.pipeline) }
             let response = try await next(request)
             if response.head.retryHistory.earlierAttempts.isEmpty {
                 urls = [request.url] + (response.head.redirectHistory + [response.head]).map(\.url)
@@ -67,10 +67,10 @@ public struct RequestCoalescing: Interceptor, FieldPreservingInterceptor {
         }
     }
 
-    /// Lets later requests to the origins of some URLs be sent; `nil` for all origins.
-    private func forgetFlights(to urls: [URL]?, of pipeline: Pipeline) {
-        let origins = urls?.map { pipeline.origin(of: $0) }
-        flights.forget { origins?.contains(pipeline.origin(of: $0.url)) ?? true }
+    /// Lets later requests to the origins of some URLs be sent, which a request has asked for; `nil` for all origins.
+    private func forgetFlights(to urls: [URL]?, by request: Request, of pipeline: Pipeline) {
+        let origins = urls?.map { pipeline.origin(of: $0, for: request) }
+        flights.forget { origins?.contains(pipeline.origin(of: $0.url, for: request)) ?? true }
     }
 
     /// Sends the request, and gives its response to those that wait.

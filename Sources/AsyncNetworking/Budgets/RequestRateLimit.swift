@@ -37,7 +37,7 @@ public struct RequestRateLimit: Interceptor, FieldPreservingInterceptor {
 
     /// Sends the request when its turn has come.
     public func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
-        let origin = next.pipeline.origin(of: request.url)
+        let origin = next.pipeline.origin(of: request)
         let left = request.timeLeft
         try Task.checkCancellation()
         guard let turn = await ledger.take(origin, next.pipeline.clock, within: left) else {

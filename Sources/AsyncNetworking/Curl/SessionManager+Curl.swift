@@ -51,7 +51,7 @@ extension SessionManager {
         if options.handlesCookies { context.cookies = await cookies.cookies(for: request.url) }
         if !request.headers.contains(.authorization) {
             let policy = request.authentication ?? configuration.authentication
-            let origins = pipeline.origins(of: request.url)
+            let origins = pipeline.origins(of: request)
             context.signature = try policy.signature(for: HostName(request.url))
             context.usesToken = context.signature == nil && policy.authenticator(for: origins) != nil
             context.credential = context.usesToken ? nil : request.credential ?? policy.credential(for: origins)

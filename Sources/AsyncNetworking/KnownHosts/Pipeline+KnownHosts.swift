@@ -6,35 +6,49 @@ import FoundationEssentials
 import HTTPTypes
 
 extension Pipeline {
-    /// Returns the URL to send a request to: with `https` if its host is known to require it (RFC 6797 §8.2).
-    func strictURL(_ url: URL) -> URL { url.isPlainHTTP && requiresTLS(url) ? url.withTLS : url }
+    /// Returns the URL to send a request to: its own or another one, with `https` if the host is known to require it (RFC
+    /// 6797 §8.2).
+    func strictURL(_ url: URL, for request: Request) -> URL {
+        url.isPlainHTTP && requiresTLS(url, for: request) ? url.withTLS : url
+    }
 
     /// Replaces the URL of a request by the one to send it to. A credential for the former is one for the latter.
     func requireTLS(of request: inout Request) {
-        if request.url.isPlainHTTP, requiresTLS(request.url) { request.upgrade(to: request.url.withTLS) }
+        let url = strictURL(request.url, for: request)
+        if url != request.url { request.upgrade(to: url) }
     }
 
-    /// Returns the origin to which a request to a URL is sent.
-    func origin(of url: URL) -> Origin { Origin(strictURL(url)) }
+    /// Returns the origin to which a request is sent.
+    func origin(of request: Request) -> Origin { origin(of: request.url, for: request) }
 
-    /// Returns the origins of which a request to a URL is one: the URL's, and those over http whose requests are sent
-    /// there, too.
-    func origins(of url: URL) -> [Origin] {
-        let origin = Origin(url)
-        return requiresTLS(url) ? [origin] + origin.overPlainHTTP : [origin]
+    /// Returns the origin to which a request is sent if it has the given URL.
+    func origin(of url: URL, for request: Request) -> Origin { Origin(strictURL(url, for: request)) }
+
+    /// Returns the origins of which a request is one: its URL's, and those over http whose requests are sent there, too.
+    func origins(of request: Request) -> [Origin] {
+        let origin = Origin(request.url)
+        return requiresTLS(request.url, for: request) ? [origin] + origin.overPlainHTTP : [origin]
     }
 
-    private func requiresTLS(_ url: URL) -> Bool {
+    private func requiresTLS(_ url: URL, for request: Request) -> Bool {
         usesStrictTransport
             && state.withLock { state in
                 !state.strictTransport.isEmpty && state.strictTransport.requiresTLS(HostName(url), at: now())
-            }
+            } && !usesSocket(request)
+    }
+
+    /// Whether a request is sent over a Unix-domain socket, to another server than the one that is known by the name of
+    /// its URL's host.
+    private func usesSocket(_ request: Request) -> Bool {
+        request.options(inheriting: options).value.connection.unixSocketPath != nil
     }
 
     /// Whether the response to a request may change what is known about its host: it comes from a server whose
     /// certificate and name were verified (RFC 6797 §8.1, RFC 7838 §2.1).
     func learns(from request: Request) -> Bool {
-        guard usesStrictTransport || usesAlternativeServices, request.url.isHTTPS else { return false }
+        guard usesStrictTransport || usesAlternativeServices, request.url.isHTTPS, !usesSocket(request) else {
+            return false
+        }
         let policy = Self.policy(for: request)
         return !policy.allowsInvalidCertificates && policy.validatesDomainName
     }

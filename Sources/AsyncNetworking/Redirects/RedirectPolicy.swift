@@ -206,7 +206,10 @@ extension Pipeline {
         of response: inout OpenResponse, to request: Request, by policy: RedirectPolicy, _ call: inout Call
     ) async throws -> Request? {
         let head = response.head
-        guard var target = try policy.proposal(after: head, to: request, strictURL: strictURL) else { return nil }
+        guard var target = try policy.proposal(after: head, to: request, strictURL: { strictURL($0, for: request) })
+        else {
+            return nil
+        }
         if let decision = policy.decision {
             let ahead = readAhead(&response, to: request, &call)
             let decided = try await decision(.init(head: head, original: request, proposed: target))

@@ -92,7 +92,7 @@ extension Pipeline {
                 plan: RetryPlan(policy), uptime: uptime, start: uptime.elapsed,
                 stopwatch: policy.deadline == nil ? nil : Stopwatch(clock))
             if let budget = retries.plan.budget {
-                let url = strictURL(request.url)
+                let url = strictURL(request.url, for: request)
                 state.withLock { $0.retryBudgets.deposit(url, budget, now: retries.start) }
             }
             call.retries = retries
@@ -172,7 +172,7 @@ extension Pipeline {
 
     /// Takes a retry from the budget of a request's host; returns `false` if none is left.
     func withdrawRetry(of request: Request, from budget: RetryPolicy.Budget) -> Bool {
-        let (url, now) = (strictURL(request.url), uptime.elapsed)
+        let (url, now) = (strictURL(request.url, for: request), uptime.elapsed)
         return state.withLock { $0.retryBudgets.withdraw(url, budget, now: now) }
     }
 
@@ -184,7 +184,7 @@ extension Pipeline {
             try await pause(wait)
         } catch {
             if let budget {
-                let (url, now) = (strictURL(request.url), uptime.elapsed)
+                let (url, now) = (strictURL(request.url, for: request), uptime.elapsed)
                 state.withLock { $0.retryBudgets.giveBack(url, budget, now: now) }
             }
             throw error

@@ -218,7 +218,7 @@ private final class UploadJob {
         if let method = message.method { request.method = method }
         if let url = message.url {
             request.url = url
-            if pipeline.origin(of: url) != origin {
+            if pipeline.origin(of: url, for: request) != origin {
                 let sensitive = (previous.redirectPolicy ?? pipeline.redirectPolicy).sensitiveHeaders
                 request.headers.removeAll { sensitive.contains($0.name) || $0.name.canonicalName == "host" }
                 request[OtherOrigin.self] = true
