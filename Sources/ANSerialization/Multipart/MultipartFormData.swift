@@ -256,7 +256,7 @@ public struct MultipartFormData: Sendable {
 
     /// Writes the body to a file, and returns the content type and a body that is read from the file.
     ///
-    /// The file appears under its name when it is complete, replacing an existing file, whose permissions are not kept.
+    /// The file appears under its name when it is complete, replacing an existing file, whose permissions are kept.
     /// A symbolic link to an existing file is followed. If an error is thrown, an existing file is unchanged.
     /// A part that is not replayable is read by this call, and cannot be read again.
     ///
