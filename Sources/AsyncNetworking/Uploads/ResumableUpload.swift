@@ -20,7 +20,8 @@ import HTTPTypes
 /// | any | 408, 423, 425, 429, or 5xx except 501 and 505, or none | wait, then locate, or discover or create if the URL of the upload is unknown |
 /// | any | another one, or any with `Upload-Complete: ?1` | the upload has this response |
 ///
-/// Each exchange must bring the upload forward, or is limited in number, so that no server keeps the client busy.
+/// Each exchange must bring the upload forward, or is limited in number, so that no server keeps the client busy. The policy
+/// limits the number of waits.
 package struct ResumableUpload: Sendable {
     /// The number of bytes of the whole.
     package let length: Int64
@@ -54,7 +55,7 @@ package struct ResumableUpload: Sendable {
     private var mayBeComplete = false { didSet { known?.mayBeComplete = mayBeComplete } }
     /// Whether the server has all bytes, and is asked for its response again.
     private var isReplaying = false
-    /// The numbers of exchanges since the last progress, and of times that the server has forgotten the upload.
+    /// The numbers of exchanges since the last progress or wait, and of times that the server has forgotten the upload.
     private var (turns, restarts) = (0, 0)
     /// Whether the server has announced its extensions.
     private var isDiscovered = false
@@ -123,6 +124,7 @@ package struct ResumableUpload: Sendable {
     ///
     /// - Parameter now: The current time in seconds since 1970.
     package mutating func resume(now: Int64) -> Action {
+        turns = 0
         if let known {
             // The clock may be wrong: an upload that may be complete is asked for.
             if let expiry = known.expiry, now >= expiry, !mayBeComplete { return createAgain() }

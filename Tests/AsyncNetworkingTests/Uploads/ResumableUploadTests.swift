@@ -40,6 +40,10 @@ struct UploadDialogue: CustomTestStringConvertible, Sendable {
         .does("OPTIONS /up"), .gets(204, tus), .does("POST /up 0..<0"), .gets(201, ["Location": "/u/1"]),
     ]
 
+    private static func repeated(_ count: Int, _ steps: [UploadStep]) -> [UploadStep] {
+        Array(repeating: steps, count: count).flatMap(\.self)
+    }
+
     static let tusCases: [UploadDialogue] = [
         UploadDialogue(
             name: "creation and one part", uploadProtocol: nil,
@@ -199,6 +203,28 @@ struct UploadDialogue: CustomTestStringConvertible, Sendable {
                 .does("PATCH /u/1 0..<10"), .loses(), .resumes(), .does("HEAD /u/1"),
                 .gets(200, ["Upload-Offset": "4", "Upload-Length": "11"]), .does("POST /up 0..<0"),
             ]),
+        UploadDialogue(
+            name: "many interruptions without progress, each after a wait", uploadProtocol: nil,
+            steps: tusCreation + [.does("PATCH /u/1 0..<10")]
+                + repeated(70, [.loses(reached: false), .resumes(), .does("HEAD /u/1")])
+                + repeated(
+                    70,
+                    [
+                        .gets(200, ["Upload-Offset": "0"]), .does("PATCH /u/1 0..<10"), .loses(), .resumes(),
+                        .does("HEAD /u/1"),
+                    ])),
+        UploadDialogue(
+            name: "many exchanges without progress, and without a wait", uploadProtocol: nil,
+            steps: tusCreation + [.does("PATCH /u/1 0..<10")]
+                + repeated(
+                    30,
+                    [
+                        .gets(409), .does("HEAD /u/1"), .gets(200, ["Upload-Offset": "0"]), .does("PATCH /u/1 0..<10"),
+                    ])
+                + [
+                    .gets(409), .does("HEAD /u/1"), .gets(200, ["Upload-Offset": "0"]),
+                    .does("fail it makes no progress"),
+                ]),
         UploadDialogue(
             name: "a server that loses bytes", uploadProtocol: .tus,
             steps: tusCreation + [
