@@ -154,7 +154,8 @@ package struct ResumableUpload: Sendable {
     ///   - mayHaveReachedServer: Whether the server may have seen the request.
     ///   - sentAll: Whether the content was sent to its end.
     package mutating func interrupt(mayHaveReachedServer: Bool, sentAll: Bool) -> Bool {
-        if exchange?.range != nil, !sentAll { mayBeComplete = false }
+        // Content of no bytes has been sent with the head.
+        if let range = exchange?.range, !range.isEmpty, !sentAll { mayBeComplete = false }
         return mayHaveReachedServer ? canGoOn : true
     }
 

@@ -345,6 +345,12 @@ struct UploadDialogue: CustomTestStringConvertible, Sendable {
                 .does("HEAD /u/1"), .gets(404), .does("fail outcomeUnknown"),
             ]),
         UploadDialogue(
+            name: "a server that forgets an upload without content after its end", uploadProtocol: .ietf, length: 0,
+            steps: [
+                .does("POST /up 0..<0 ?1"), .interim(["Location": "/u/1"]), .loses(), .resumes(), .does("HEAD /u/1"),
+                .gets(404), .does("fail outcomeUnknown"),
+            ]),
+        UploadDialogue(
             name: "a server that forgets after the end of an idempotent request", uploadProtocol: .ietf,
             mayRepeatCreation: true,
             steps: [
