@@ -308,8 +308,11 @@ private final class UploadJob {
         return pairs.isEmpty ? nil : pairs.joined(separator: ",")
     }
 
-    /// Fields that belong to the creation of an upload only.
-    private static let creationFields: Set<HTTPField.Name> = [.uploadMetadata, .idempotencyKey]
+    /// Fields that belong to the creation of an upload only: the conditions of the program are about its resource.
+    private static let creationFields: Set<HTTPField.Name> = [
+        .uploadMetadata, .idempotencyKey, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange,
+        .range,
+    ]
     private static let defaultRetries = 8
 }
 

@@ -533,18 +533,23 @@ import Testing
         }
     }
 
-    @Test func `fields that describe the content belong to the creation only`() async throws {
+    @Test func `conditions, and fields that describe the content, belong to the creation only`() async throws {
         let transport = Self.tus()
         let path = try directory.write(Data("abc".utf8), to: "ä.txt")
         _ = try await SessionManager(on: transport).upload(
-            "up", body: .file(path), headers: [.contentType: "text/plain", .contentDisposition: "inline", .from: "me"],
-            options: .resumable
+            "up", body: .file(path),
+            headers: [
+                .contentType: "text/plain", .contentDisposition: "inline", .from: "me", .ifMatch: "\"1\"",
+                .ifNoneMatch: "*", .ifModifiedSince: "x", .ifUnmodifiedSince: "x", .ifRange: "\"1\"",
+                .range: "bytes=0-1",
+            ], options: .resumable
         ).value
         #expect(
             transport.requests.map { $0.request.headers.lines.sorted() } == [
                 ["From: me"],
                 [
-                    "From: me", "Tus-Resumable: 1.0.0", "Upload-Length: 3",
+                    "From: me", "If-Match: \"1\"", "If-Modified-Since: x", "If-None-Match: *", "If-Range: \"1\"",
+                    "If-Unmodified-Since: x", "Range: bytes=0-1", "Tus-Resumable: 1.0.0", "Upload-Length: 3",
                     "Upload-Metadata: filename w6QudHh0,filetype dGV4dC9wbGFpbg==",
                 ],
                 [
