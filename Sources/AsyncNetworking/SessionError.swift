@@ -351,7 +351,8 @@ extension SessionError {
         /// The body cannot be sent a second time, or its length is unknown. See
         /// ``ANHTTP/RequestBody/isReplayable``.
         case bodyNotResumable
-        /// The file was changed since the upload began. The bytes that the server had were removed, if it supports that.
+        /// The file, or that of a part of a form, was changed since the upload began. The bytes that the server had were
+        /// removed, if it supports that.
         case sourceChanged
         /// The body is larger than the server accepts: at most this number of bytes, or `nil` if that is unknown.
         case tooLarge(maximum: Int64?)

@@ -14,6 +14,10 @@ public struct RequestBody: Sendable {
     /// How a session encodes the body; `nil` for one that is sent as it is.
     package let encoding: Encoding?
     private var sharedGate: Gate?
+    /// The files that are read while the bytes are generated.
+    private var sources: [String] = []
+    /// The paths of the files that the bytes are read from, as far as they are known.
+    package var files: [String] { if case .file(let path) = content { [path] } else { sources } }
 
     /// Returns when the next bytes may be read; `nil`, the default, if they may be read at any time. Awaited before the
     /// first and after each chunk.
@@ -22,8 +26,9 @@ public struct RequestBody: Sendable {
         set { sharedGate = newValue.map(Gate.init) }
     }
 
-    private init(content: Content, encoding: Encoding? = nil) {
+    private init(content: Content, encoding: Encoding? = nil, sources: [String] = []) {
         self.content = content
+        self.sources = sources
         self.encoding = encoding
     }
 
@@ -42,10 +47,10 @@ public struct RequestBody: Sendable {
             encoding: Encoding(mediaType: mediaType, encode: encode))
     }
 
-    /// Returns this body with the gate of another one, from which it was made.
+    /// Returns this body with the gate and the files of another one, from which it was made.
     package func gated(as original: RequestBody) -> RequestBody {
         var body = self
-        body.sharedGate = original.sharedGate
+        (body.sharedGate, body.sources) = (original.sharedGate, original.files)
         return body
     }
 
@@ -150,10 +155,12 @@ public struct RequestBody: Sendable {
     package static let chunkSize = 256 << 10
 
     /// Creates a body whose bytes a closure writes each time that the body is sent.
+    ///
+    /// - Parameter files: The paths of the files that the closure reads.
     package static func writer(
-        length: Int64?, isReplayable: Bool, _ write: @escaping BodyWriting
+        length: Int64?, isReplayable: Bool, files: [String] = [], _ write: @escaping BodyWriting
     ) -> RequestBody {
-        RequestBody(content: .writer(length: length, isReplayable: isReplayable, write: write))
+        RequestBody(content: .writer(length: length, isReplayable: isReplayable, write: write), sources: files)
     }
 
     /// The kind of the body: none, bytes in memory, a file with its path, or a stream whose bytes are produced while it

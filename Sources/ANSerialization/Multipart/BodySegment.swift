@@ -18,7 +18,8 @@ enum BodySegment: Sendable {
         case .bytes(let data): self = .bytes(data)
         case .file(let path): self = .file(path: path, length: nil)
         case .writer(let length, let isReplayable, let write):
-            self = .stream(StreamSegment(name: "", length: length, isReplayable: isReplayable, write: write))
+            self = .stream(
+                StreamSegment(name: "", length: length, isReplayable: isReplayable, files: body.files, write: write))
         }
     }
 
@@ -59,6 +60,15 @@ enum BodySegment: Sendable {
         switch self {
         case .bytes, .file: true
         case .stream(let stream): stream.isReplayable
+        }
+    }
+
+    /// The paths of the files that the bytes are read from.
+    var files: [String] {
+        switch self {
+        case .bytes: []
+        case .file(let path, _): [path]
+        case .stream(let stream): stream.files
         }
     }
 }
@@ -113,14 +123,17 @@ struct StreamSegment: Sendable {
     let name: String
     let length: Int64?
     let isReplayable: Bool
+    let files: [String]
     /// The body that a session encodes before it is sent; `nil` for one that is sent as it is.
     let unencoded: RequestBody?
     let write: BodyWriting
     private let wasUsed = Lock(false)
 
     init(
-        name: String, length: Int64?, isReplayable: Bool, unencoded: RequestBody? = nil, write: @escaping BodyWriting
+        name: String, length: Int64?, isReplayable: Bool, files: [String] = [], unencoded: RequestBody? = nil,
+        write: @escaping BodyWriting
     ) {
+        self.files = files
         self.name = name
         self.length = length
         self.isReplayable = isReplayable

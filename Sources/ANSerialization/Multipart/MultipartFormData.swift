@@ -281,7 +281,7 @@ public struct MultipartFormData: Sendable {
 
     private func plainBody() throws(SerializationError) -> RequestBody {
         let segments = try completeSegments()
-        return .writer(length: length, isReplayable: isReplayable) {
+        return .writer(length: length, isReplayable: isReplayable, files: segments.flatMap(\.files)) {
             try await segments.write(to: $0)
         }
     }
@@ -446,7 +446,8 @@ extension MultipartFormData {
             let unencoded = body.encoding == nil ? nil : body
             return .stream(
                 StreamSegment(
-                    name: name, length: length, isReplayable: isReplayable, unencoded: unencoded, write: write))
+                    name: name, length: length, isReplayable: isReplayable, files: body.files, unencoded: unencoded,
+                    write: write))
         }
     }
 }

@@ -13,6 +13,8 @@ struct UploadSource: Sendable {
     let length: Int64
     /// The path and the state of the file when the upload began; `nil` for a body that is not a regular file.
     let file: (path: String, stamp: FileStamp)?
+    /// The states of the files that the body is read from, such as those of a form.
+    private let stamps: [FileStamp]
 
     /// Creates the source of a body.
     ///
@@ -22,9 +24,10 @@ struct UploadSource: Sendable {
     init(_ body: RequestBody) throws {
         self.body = body
         guard body.isReplayable else { throw SessionError.upload(.bodyNotResumable) }
-        if case .file(let path) = body.content {
+        stamps = body.files.map { FileStamp(path: ProcessDirectories.absolute($0)) }
+        if case .file(let path) = body.content, let stamp = stamps.first {
             let path = ProcessDirectories.absolute(path)
-            file = (path, FileStamp(path: path))
+            file = (path, stamp)
             let length: FileLength
             do throws(SystemError) {
                 length = try FileLength(ofFileAt: path)
@@ -39,9 +42,9 @@ struct UploadSource: Sendable {
         }
     }
 
-    /// Throws if the file has changed since the upload began.
+    /// Throws if a file has changed since the upload began.
     func check() throws(SessionError) {
-        if let file, !file.stamp.isCurrent { throw .upload(.sourceChanged) }
+        if !stamps.allSatisfy(\.isCurrent) { throw .upload(.sourceChanged) }
     }
 
     /// Returns a body with the bytes of a range.

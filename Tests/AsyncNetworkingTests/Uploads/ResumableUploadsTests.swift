@@ -422,6 +422,27 @@ import Testing
         }
     }
 
+    @Test(arguments: [true, false])
+    func `a form with a file that is changed between two parts fails the upload, which is removed from the server`(
+        isThrottled: Bool
+    ) async throws {
+        let path = try directory.write(Data(count: 300 << 10), to: "body")
+        var form = MultipartFormData()
+        form.append("Ada", name: "user")
+        try form.append(file: path, name: "data")
+        if isThrottled { form.throttle = .packets(of: 1 << 20, delay: .zero) }
+        let transport = Self.tus(extensions: "creation,termination") { [directory] in
+            _ = try directory.write(Data(repeating: 1, count: 301 << 10), to: "body")
+        }
+        let session = SessionManager(on: transport)
+        let body = try form.makeBody().body
+        let error = try await sessionError {
+            _ = try await session.upload("up", body: body, options: .resumable.with { $0.partSize = 100 << 10 }).value
+        }
+        guard case .upload(.sourceChanged) = error else { throw error }
+        #expect(transport.requests.map(\.request.method) == [.options, .post, .patch, .delete])
+    }
+
     @Test func `a server without support receives an ordinary request`() async throws {
         try await StubServer.with { stub in
             stub.route("/up", method: "POST", .text("thanks"))
@@ -495,8 +516,12 @@ import Testing
     // MARK: Without connections
 
     /// A tus server at a.example with an upload at another URL, which accepts each part.
-    private static func tus(at location: String = "/u/1", extensions: String = "creation,checksum") -> MockTransport {
+    private static func tus(
+        at location: String = "/u/1", extensions: String = "creation,checksum",
+        onPart: @escaping @Sendable () throws -> Void = {}
+    ) -> MockTransport {
         MockTransport { request in
+            if request.method == .patch { try onPart() }
             switch request.method {
             case .options:
                 return .status(
