@@ -10,7 +10,9 @@ extension SessionManager {
     /// Performs a task's request as a resumable upload; waits whenever the task is suspended.
     nonisolated func upload(_ task: RunningTask, _ options: UploadOptions) async throws -> Response<Data> {
         let source = try Result { try UploadSource(task.request.body) }.mapError(SessionError.lifting).get()
-        let record = try options.isDurable ? source.file.map { try UploadRecord(of: $0, to: task.request) } : nil
+        let record =
+            try options.isDurable
+            ? source.file.map { try UploadRecord(of: $0, to: task.request, creation(of: task.request)) } : nil
         let upload = UploadJob(task, source, options, continuing: await record?.known, on: pipeline, record)
         if record == nil { registry.expectCleanup(by: task.core.id) }
         do {
@@ -37,6 +39,18 @@ extension SessionManager {
             try? await record?.note(upload.recorded)
             await record?.close()
             throw error
+        }
+    }
+
+    /// Returns the fields with which a request creates an upload, except the sensitive ones, which may be other ones later,
+    /// and the name of the program.
+    private nonisolated func creation(of request: Request) -> [String] {
+        var fields = request.headers
+        fields.fill(from: pipeline.headers)
+        let sensitive = (request.redirectPolicy ?? pipeline.redirectPolicy).sensitiveHeaders
+        fields.removeAll { sensitive.contains($0.name) || $0.name == .userAgent }
+        return Set(fields.map(\.name)).sorted { $0.canonicalName < $1.canonicalName }.map { name in
+            "\(name.canonicalName): \(fields[values: name].joined(separator: ", "))"
         }
     }
 }
@@ -344,8 +358,10 @@ public struct UploadOptions: Sendable {
     /// A record of the upload is kept beside the file, under its name with a suffix that depends on the method, the URL and the
     /// name, and ends with `.upload`. It has mode 0600, and contains the URL of the upload on the server, which may be secret. The
     /// next durable upload of the same file to the same URL continues there, unless the file was changed, replaced or
-    /// moved. The record is removed when the upload is complete, or the server has rejected it. While it runs, another
-    /// durable upload of the file to that URL fails with ``SessionError/FileFailure/Reason/inUse``.
+    /// moved, or the upload was created with other header fields, of which a salted checksum is stored; those in
+    /// ``RedirectPolicy/sensitiveHeaders`` and `User-Agent` may differ. The record is removed when the upload is complete,
+    /// or the server has rejected it. While it runs, another durable upload of the file to that URL fails with
+    /// ``SessionError/FileFailure/Reason/inUse``.
     public var isDurable = false
     /// The protocol; `nil`, the default, asks the server by an `OPTIONS` request first.
     public var uploadProtocol: UploadProtocol?

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANCache
 import ANHTTP
 import ANSerialization
 import ANSystem
@@ -167,22 +168,38 @@ actor UploadRecord {
     private struct Contents: Codable {
         /// The version of the file whose bytes the server has.
         let stamp: FileStamp
+        /// A checksum of the fields with which the upload was created, whose values may be secrets of the session.
+        let salt: CacheSalt
+        let creation: UInt64
         var known: ResumableUpload.Known?
+
+        init(_ stamp: FileStamp, _ creation: [String]) {
+            (self.stamp, salt) = (stamp, CacheSalt())
+            self.creation = salt.checksum(of: creation)
+        }
+
+        /// Whether these are of an upload of the same version, created with the same fields.
+        func isOf(_ stamp: FileStamp, _ creation: [String]) -> Bool {
+            self.stamp.isSameVersion(as: stamp) && self.creation == salt.checksum(of: creation)
+        }
     }
 
     /// Opens the record of a file's upload to the target of a request.
     ///
+    /// - Parameter creation: The fields with which the upload is created. One that was created with others is not continued.
     /// - Throws: ``SessionError/file(_:)``, with the reason `inUse` if another upload has locked it.
-    init(of source: (path: String, stamp: FileStamp), to request: Request) throws(SessionError) {
+    init(
+        of source: (path: String, stamp: FileStamp), to request: Request, _ creation: [String]
+    ) throws(SessionError) {
         // A long name is cut.
         let name = FileLocation(unresolved: source.path).name
         let target = "\(request.method.rawValue) \(request.url.absoluteString) \(name)"
         let suffix = "." + String(Checksum.of(target, seed: 0), radix: 36) + ".upload"
         let path = FileLocation.path(source.path, appending: suffix)
-        var contents = Contents(stamp: source.stamp)
+        var contents = Contents(source.stamp, creation)
         do throws(SystemError) {
             let file = try PartialFile(path: path, opening: .either, mode: 0o600)
-            if let earlier = try Self.read(file), earlier.stamp.isSameVersion(as: source.stamp) { contents = earlier }
+            if let earlier = try Self.read(file), earlier.isOf(source.stamp, creation) { contents = earlier }
             self.file = consume file
         } catch {
             throw .file(path, error)
@@ -206,7 +223,11 @@ actor UploadRecord {
             return
         }
         do throws(SystemError) {
-            if known != contents.known { try replaceFile(by: Contents(stamp: contents.stamp, known: known)) }
+            if known != contents.known {
+                var changed = contents
+                changed.known = known
+                try replaceFile(by: changed)
+            }
             // What follows may complete the upload, of which a process must know after a power failure, too.
             try FileLocation(unresolved: path).flushDirectory()
             isNamed = true

@@ -344,6 +344,47 @@ import Testing
         }
     }
 
+    @Test(
+        arguments: [
+            ([:], true), ([.authorization: "new"], true), ([.userAgent: "another version"], true),
+            ([.contentType: "text/html"], false), ([.uploadMetadata: "filename YQ=="], false), ([.from: "you"], false),
+        ] as [(HTTPFields, Bool)])
+    func `a durable upload continues one that was created with the same fields`(changes: HTTPFields, isSame: Bool)
+        async throws
+    {
+        let path = try directory.write(Data("content".utf8), to: "body")
+        try await StubServer.with { stub in
+            let server = UploadServer(.tus, length: 7, on: stub)
+            let manager = SessionManager(for: stub) {
+                ($0.retryPolicy, $0.headers) = (Self.eager, [.acceptLanguage: "de"])
+            }
+            func upload(_ changes: HTTPFields) async throws {
+                var fields: HTTPFields = [.contentType: "text/plain", .from: "me", .authorization: "old"]
+                for field in changes { fields[field.name] = field.value }
+                _ = try await manager.upload("up", body: .file(path), headers: fields, options: .durable).value
+            }
+            server.receive([.status(401)], on: stub)
+            _ = try await sessionError { try await upload([:]) }
+            server.receive([server.complete], on: stub)
+            let count = stub.activity.requests.count
+            try await upload(changes)
+            let methods = stub.activity.requests[count...].map(\.method)
+            #expect(methods == (isSame ? ["HEAD", "PATCH"] : ["OPTIONS", "POST", "PATCH"]))
+            #expect(try directory.contents == ["body"])
+        }
+    }
+
+    @Test func `a record has no value of a field`() async throws {
+        let path = try directory.write(Data("content".utf8), to: "body")
+        let session = SessionManager(on: busyServer(rejection: .status(.unauthorized)))
+        _ = try await sessionError {
+            _ = try await session.upload("up", body: .file(path), headers: [.from: "secret"], options: .durable).value
+        }
+        let record = try #require(try directory.contents.first { $0.hasSuffix(".upload") })
+        let text = try String(decoding: directory.read(record), as: UTF8.self)
+        #expect(text.contains("u\\/1") && !text.contains("secret"))
+    }
+
     @Test func `the record has the URL while the content is being sent, and is locked`() async throws {
         let bytes = StubServer.generatedBytes(3_000_000)
         let path = try directory.write(bytes, to: "body")
@@ -871,5 +912,6 @@ extension Script.Action {
 }
 
 extension HTTPField.Name {
+    static let uploadMetadata = HTTPField.Name("Upload-Metadata") ?? .range
     static let uploadOffset = HTTPField.Name("Upload-Offset") ?? .range
 }
