@@ -285,9 +285,8 @@ final class DownloadFile {
     /// Accepts a response that contains the whole file. Bytes after a gap stay if they belong to the same version.
     func beginWhole(_ head: ResponseHead, _ body: ResponseBody) throws(SessionError) {
         let isChanged = isChanged(head, body)
-        // The digests of pieces identify bytes without a validator.
-        let isIdentified = hasPieceDigests || known?.representation.validator?.isConfirmed(by: head) == true
-        let isSame = !isChanged && isIdentified && known?.totalBytes == head.contentLength
+        let isSame =
+            !isChanged && known?.representation.isConfirmed(by: head, hasPieceDigests: hasPieceDigests) == true
         do throws(SystemError) {
             if isSame, !parts.isEmpty { try partial?.rewind(to: 0) } else { try partial?.startOver() }
             // Another download may have left a record, whose bytes these replace. Without it, the file would be that of
@@ -563,7 +562,7 @@ extension DownloadFile {
     func planRest(after data: ResumeData) {
         plan = ResumePlan(
             offset: data.offset, of: data.representation, startsOver: job.options.startsOverIfNotResumable,
-            isIdentity: storesAsReceived)
+            isIdentity: storesAsReceived, hasParts: !parts.isEmpty, hasPieceDigests: hasPieceDigests)
     }
 }
 

@@ -9,6 +9,7 @@ package import HTTPTypes
 ///
 /// | requested | response | action |
 /// |---|---|---|
+/// | the whole, with bytes after a gap | 200–299 of another ``Representation`` | start over with this response |
 /// | the whole | 200–299 except 206 | write from the start |
 /// | the whole, or a range | 206 with the range of the whole file | write from the start |
 /// | the whole | any other 206 | fail: no range was requested |
@@ -31,6 +32,9 @@ package struct ResumePlan: Hashable, Sendable {
     private let startsOver: Bool
     /// Whether the content is stored as received, with its content codings, even if it is the whole.
     private let isIdentity: Bool
+    /// Whether there are bytes after a gap, which stay if a response with the whole is of the same representation.
+    private let hasParts: Bool
+    private let hasPieceDigests: Bool
     /// Whether the request has a `Range` of its own, so that the file consists of that range.
     private var hasOwnRange = false
 
@@ -44,11 +48,15 @@ package struct ResumePlan: Hashable, Sendable {
     ///
     /// If all bytes are there, the last one is requested again: the response shows whether the file is unchanged,
     /// whereas a range after the end would be an error.
-    package init(offset: Int64, of representation: Representation, startsOver: Bool, isIdentity: Bool = true) {
+    package init(
+        offset: Int64, of representation: Representation, startsOver: Bool, isIdentity: Bool = true,
+        hasParts: Bool = false, hasPieceDigests: Bool = false
+    ) {
         self.offset = max(0, representation.totalBytes.map { min(offset, max($0, 1) - 1) } ?? offset)
         self.representation = representation
         self.startsOver = startsOver
         self.isIdentity = isIdentity
+        (self.hasParts, self.hasPieceDigests) = (hasParts, hasPieceDigests)
     }
 
     /// The action for a response.
@@ -89,7 +97,9 @@ package struct ResumePlan: Hashable, Sendable {
             if status == 206, !hasOwnRange, !isWhole(head.contentRange) {
                 return .fail(.wrongRange(head.headers.first(.contentRange)))
             }
-            return (200...299).contains(status) ? .write : .reject
+            guard (200...299).contains(status) else { return .reject }
+            let isSame = !isReplaced && representation.isConfirmed(by: head, hasPieceDigests: hasPieceDigests)
+            return hasParts && !isSame && !startsOver ? .fail(.changed) : .write
         }
         switch status {
         case 206: return partialAction(for: head, isReplaced)
@@ -180,6 +190,12 @@ package struct Representation: Codable, Hashable, Sendable {
     package func isSelected(by fields: HTTPFields) -> Bool {
         if case .entityTag = validator { return true }
         return selection?.matches(fields) ?? true
+    }
+
+    /// Whether a response with the whole is known to have this representation. The digests of pieces identify it without
+    /// a validator.
+    package func isConfirmed(by head: ResponseHead, hasPieceDigests: Bool) -> Bool {
+        (hasPieceDigests || validator?.isConfirmed(by: head) == true) && totalBytes == head.contentLength
     }
 
     /// Whether a response with a part belongs to another representation.

@@ -505,6 +505,42 @@ private final class Counter: Sendable {
         data.discard()
     }
 
+    /// Leaves a download whose first connection has delivered nothing.
+    private func leaveBytesAfterGap(_ server: StubServer, _ manager: SessionManager) async throws -> ResumeData {
+        server.serve(ServedFile(Self.bytes, interruption: .close(after: 100_000)))
+        let error = try await sessionError {
+            _ = try await manager.download("file", to: .file(file), options: Self.options(1)).value
+        }
+        var data = try #require(error.resumeData)
+        (data.offset, data.parts) = (0, ByteRanges([50_000..<100_000]))
+        return data
+    }
+
+    @Test(arguments: [true, false])
+    func `bytes after a gap stay if the file is of another version, and the program does not permit starting over`(
+        isSame: Bool
+    ) async throws {
+        try await StubServer.with { server in
+            let manager = SessionManager(for: server)
+            let data = try await leaveBytesAfterGap(server, manager)
+            let now = isSame ? Self.bytes : Data(Self.bytes.reversed())
+            server.serve(ServedFile(now, entityTag: isSame ? "\"1\"" : "\"2\""))
+            var options = Self.options(1)
+            options.startsOverIfNotResumable = false
+            if !isSame {
+                let error = try await sessionError {
+                    _ = try await manager.download(resuming: data, options: options).value
+                }
+                #expect(error.resumeFailure == .changed)
+                #expect(error.resumeData == data)
+                options.startsOverIfNotResumable = true
+            }
+            _ = try await manager.download(resuming: data, options: options).value
+            #expect(try directory.read("file") == now)
+            #expect(try directory.contents == ["file"])
+        }
+    }
+
     @Test func `cancellation ends all segments, and keeps what a durable download has`() async throws {
         try await StubServer.with { server in
             server.serve(ServedFile(Self.bytes, interruption: .hang(after: 20_000), pace: Self.pace))
