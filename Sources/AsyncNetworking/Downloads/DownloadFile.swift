@@ -254,10 +254,11 @@ final class DownloadFile {
         planRest(after: data)
     }
 
-    /// Returns resume data with the digest that this download expects. Bytes of which another one was expected are not
-    /// identified by it: they need a validator.
+    /// Returns resume data with a valid offset, and with the digest that this download expects. Bytes of which another one
+    /// was expected are not identified by it: they need a validator.
     private func identified(_ data: ResumeData) -> ResumeData {
         var data = data
+        data.offset = max(0, data.offset)
         let isOther =
             data.expectedDigest?.algorithm == expectedDigest?.algorithm && data.expectedDigest != expectedDigest
         data.expectedDigest = isOther ? nil : expectedDigest ?? data.expectedDigest

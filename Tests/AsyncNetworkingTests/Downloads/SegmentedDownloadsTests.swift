@@ -541,6 +541,19 @@ private final class Counter: Sendable {
         }
     }
 
+    @Test func `a negative offset counts as none`() async throws {
+        try await StubServer.with { server in
+            let manager = SessionManager(for: server)
+            var data = try await leaveBytesAfterGap(server, manager)
+            data.offset = -1
+            server.serve(ServedFile(Self.bytes))
+            var options = Self.options(1)
+            options.pieceDigests = try PieceDigests(of: Self.bytes, pieceLength: 100_000)
+            _ = try await manager.download(resuming: data, options: options).value
+            #expect(try directory.read("file") == Self.bytes)
+        }
+    }
+
     @Test func `cancellation ends all segments, and keeps what a durable download has`() async throws {
         try await StubServer.with { server in
             server.serve(ServedFile(Self.bytes, interruption: .hang(after: 20_000), pace: Self.pace))
