@@ -80,7 +80,7 @@ final class DownloadFile {
     /// The resume data for the bytes that are on the disk, and whether later ones were lost.
     private var flushedData: ResumeData?
     private var hasLostBytes = false
-    /// The file of the record that was written last.
+    /// The file of the record that was found beside the partial file, or written last; `nil` for none.
     var lastRecord: FileStamp?
 
     /// Opens the temporary file, including the bytes of an earlier download if there are any.
@@ -193,9 +193,10 @@ final class DownloadFile {
             try replaced.flush()
             try flushBytes()
             known?.partialFile = path
+            let found = lastRecord
             if let record { lastRecord = try DownloadRecord.write(record, isFirst: true) }
             try partial?.rename(to: path)
-            DownloadRecord.discard(beside: old)
+            if let found { DownloadRecord.discard(beside: old, if: found) }
             _ = consume replaced
             flushedData = currentResumeData
         } catch {
@@ -229,6 +230,7 @@ final class DownloadFile {
                 return !isLongEnough ? .partialFile(data.partialFile) : isVerifiable ? .otherRequest : .noValidator
             }
             partial = consume file
+            lastRecord = DownloadRecord.stamp(beside: data.partialFile)
             continueWith(data)
             return nil
         } catch {
@@ -292,11 +294,10 @@ final class DownloadFile {
             if isSame, !parts.isEmpty { try partial?.rewind(to: 0) } else { try partial?.startOver() }
             // Another download may have left a record, whose bytes these replace. Without it, the file would be that of
             // another program.
-            if !isDurable, job.options.resumeData != nil, let path = partial?.path,
-                FileLocation(DownloadRecord.path(beside: path)).exists
-            {
+            if !isDurable, let record = lastRecord, let path = partial?.path {
                 try partial?.rename(to: newPath)
-                DownloadRecord.remove(beside: path)
+                DownloadRecord.remove(beside: path, if: record)
+                lastRecord = nil
             }
         } catch {
             throw .file(job.path, error)
@@ -426,7 +427,7 @@ final class DownloadFile {
             try partial?.move(
                 to: location.path, overwriting: job.destination.overwritesExisting,
                 mayBePrivate && file.path != partialPath ? .ofReplacedOrNew : .ofReplaced)
-            if let partialPath { DownloadRecord.remove(beside: partialPath, if: lastRecord) }
+            if let partialPath, let lastRecord { DownloadRecord.remove(beside: partialPath, if: lastRecord) }
             partial = nil
         } catch {
             throw SessionError.file(file.path, error)

@@ -172,17 +172,24 @@ enum DownloadRecord {
 
     private static let longestRecord: Int64 = 16 << 20
 
+    /// Returns the identity of the record beside a partial file; `nil` if ``read(beside:)`` returns `nil`.
+    static func stamp(beside partialFile: String) -> FileStamp? {
+        let stamp = FileStamp(path: path(beside: partialFile))
+        return read(beside: partialFile) == nil ? nil : stamp
+    }
+
     /// Returns the records in a directory whose downloads are not being written. A record without its partial file
     /// belongs to a download that was complete when its process ended, and is removed.
     static func records(in directory: String) throws(SystemError) -> [ResumeData] {
         var records: [ResumeData] = []
         for name in try FileLocation.names(in: directory) where name.isNameOfDownloadRecord {
             let partialFile = directory + "/" + name.dropLast(".json".count)
+            let stamp = FileStamp(path: path(beside: partialFile))
             guard let data = read(beside: partialFile) else { continue }
             do throws(SystemError) {
                 if try !PartialFile.isLocked(partialFile) { records.append(data) }
             } catch {
-                if error.fileReason == .missing { remove(beside: partialFile) }
+                if error.fileReason == .missing { remove(beside: partialFile, if: stamp) }
             }
         }
         return records
@@ -191,8 +198,8 @@ enum DownloadRecord {
     /// Removes the record beside a partial file, after earlier changes of the directory are on the disk: of two changes, a
     /// power failure may leave the second one only, and a partial file without its record is that of another program.
     ///
-    /// - Parameter last: The record that this download has written last; `nil` for any record. After the partial file was
-    ///   moved, another download of the same path may have begun, and written its own, perhaps with the same bytes.
+    /// - Parameter last: The record that this download has found or written last; `nil` for any record. After the partial
+    ///   file was moved, another download of the same path may have begun, and written its own, perhaps with the same bytes.
     static func remove(beside partialFile: String, if last: FileStamp? = nil) {
         let path = path(beside: partialFile)
         // A record that stays is removed later: it has no partial file, or an empty one.
@@ -211,9 +218,9 @@ enum DownloadRecord {
         discard(beside: file.path)
     }
 
-    /// Removes the record beside a partial file, and one whose replacement was interrupted.
-    static func discard(beside partialFile: String) {
-        remove(beside: partialFile)
+    /// Removes the record beside a partial file, as ``remove(beside:if:)`` does, and one whose replacement was interrupted.
+    static func discard(beside partialFile: String, if last: FileStamp? = nil) {
+        remove(beside: partialFile, if: last)
         FileLocation.remove(path(beside: partialFile) + ".new")
     }
 }

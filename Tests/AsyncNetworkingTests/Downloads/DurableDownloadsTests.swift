@@ -362,6 +362,23 @@ import Testing
         }
     }
 
+    @Test func `a record that another download has written stays after one that is not durable`() async throws {
+        try await StubServer.with { try await breakOff($0) }
+        let left = try #require(ResumeData.left(at: file))
+        let gate = try ScriptGate()
+        let fields: HTTPFields = [.contentRange: "bytes 400-999/1000", .contentLength: "600"]
+        let manager = SessionManager(
+            on: MockTransport(
+                MockResponse([.head(.partialContent, fields), .chunk(Self.bytes[400...]), .wait(gate)])))
+        let task = manager.download(resuming: left)
+        for await progress in task.progress where progress.completedBytes == 1000 { break }
+        try rewriteRecord { $0.offset = 5 }
+        gate.open()
+        _ = try await task.value
+        #expect(try directory.read("file") == Self.bytes)
+        #expect(try directory.contents == ["file", "file.part.json"])
+    }
+
     /// As root, files can be given to another user.
     @Test(.enabled(if: geteuid() == 0), arguments: ["file.part", "file.part.json"])
     func `files that another user has planted are neither used nor overwritten`(name: String) async throws {
