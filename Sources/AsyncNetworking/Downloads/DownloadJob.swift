@@ -57,7 +57,7 @@ extension DownloadJob {
     ///
     /// - Throws: The errors of `waitUntilRunning`, which is awaited between two reads.
     fileprivate func verifiedSize(waitUntilRunning: () async throws -> Void) async throws -> Int64? {
-        guard options.skipsVerifiedFile, let digest = options.expectedDigest, case .path(let path) = destination.target,
+        guard options.skipsVerifiedFile, let digest = expectedDigest, case .path(let path) = destination.target,
             let file = try? RegularFile(path: ProcessDirectories.absolute(path))
         else { return nil }
         var checks = DigestChecks([], and: digest)
@@ -72,6 +72,13 @@ extension DownloadJob {
         }
         return checks.isVerified ? file.size : nil
     }
+
+    /// Removes what an earlier download has left, because the file is complete.
+    fileprivate func discardUnfinished() {
+        for data in [options.resumeData, options.isDurable ? ResumeData.left(at: path) : nil] {
+            if let data, data.partialFile != ProcessDirectories.absolute(path) { data.discard() }
+        }
+    }
 }
 
 extension SessionManager {
@@ -84,6 +91,7 @@ extension SessionManager {
             core.receive(head)
             core.complete(size)
             core.resumeData = nil
+            job.discardUnfinished()
             return DownloadedFile(path: job.path, size: size, response: Response((), head: head))
         }
         let file: DownloadFile

@@ -77,8 +77,9 @@ public struct DownloadOptions: Sendable {
     /// `false` by default.
     ///
     /// The file is read to compute its digest. The response of the ``DownloadedFile`` then has the status 304 and no
-    /// header fields. The option is ignored if ``expectedDigest`` is `nil`, if a closure chooses the path, or if the
-    /// file cannot be read or is not a regular file.
+    /// header fields, and what an earlier download has left (``resumeData``, or the files of a durable one) is removed. The
+    /// option is ignored if neither ``expectedDigest`` nor the resumed download has a digest, if a closure chooses the path,
+    /// or if the file cannot be read or is not a regular file.
     public var skipsVerifiedFile = false
     /// The number of segments of the file that are requested at the same time, each over a connection or stream of its
     /// own; 1 by default, which sends one request. Servers that limit the speed of a connection send several segments

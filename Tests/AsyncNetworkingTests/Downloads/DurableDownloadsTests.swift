@@ -555,6 +555,26 @@ import Testing
         #expect(try directory.read("wheel.part.json") == Data(text.utf8))
     }
 
+    @Test(arguments: [true, false])
+    func `a file that is complete already leaves nothing of an unfinished download`(isFound: Bool) async throws {
+        try await StubServer.with { server in
+            let digest = try ContentDigest(of: Self.bytes)
+            try await breakOff(server, options: .durable.with { $0.expectedDigest = digest })
+            _ = try directory.write(Self.bytes, to: "file")
+            let manager = SessionManager(for: server)
+            var options = DownloadOptions().with { $0.skipsVerifiedFile = true }
+            if isFound { (options.isDurable, options.expectedDigest) = (true, digest) }
+            let left = try #require(ResumeData.left(at: file))
+            let task =
+                isFound
+                ? manager.download("file", to: .file(file), options: options)
+                : manager.download(resuming: left, options: options)
+            #expect(try await task.value.response.statusCode == 304)
+            #expect(try directory.contents == ["file"])
+            #expect(try directory.read("file") == Self.bytes)
+        }
+    }
+
     @Test func `a record is not believed if others can write it, or if it names a file elsewhere`() async throws {
         try await StubServer.with { server in
             try await breakOff(server)
