@@ -313,7 +313,8 @@ extension SessionError {
             /// The user lacks permission (`EACCES`, `EPERM`), or the file system is read-only (`EROFS`).
             case notPermitted
             /// The file already exists and must not be overwritten, or the path that a closure chose leads to a device,
-            /// a pipe or a socket (`EEXIST`).
+            /// a pipe or a socket (`EEXIST`). If the path is that of the record of an unfinished durable download, the
+            /// destination is one of its two files.
             case exists
             /// A directory of the path, or a file to be read, does not exist, or a part of the path is not a directory
             /// (`ENOENT`, `ENOTDIR`).

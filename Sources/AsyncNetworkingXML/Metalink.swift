@@ -172,8 +172,7 @@ private final class MetalinkReader: NSObject, XMLParserDelegate {
             }
             let name = attributes["name"] ?? ""
             guard Self.isRelativePath(name) else { throw Problem("a name that is not a relative path", name) }
-            // A durable download would take it for its record.
-            guard !name.isNameOfDownloadRecord else { throw Problem("the name of a record of a download", name) }
+            guard !name.isNameOfUnfinishedDownload else { throw Problem("the name of an unfinished download", name) }
             file = Draft(name: name)
         case ["metalink", "file", "pieces"]:
             guard file.pieces.count < Metalink.maximumDigests else { throw Problem("too many lists of pieces", "") }

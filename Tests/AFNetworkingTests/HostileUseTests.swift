@@ -51,8 +51,10 @@ import Testing
         }
     }
 
-    @Test(arguments: [("x/a.part.json", "Unknown"), ("named/b", "b"), ("x/a.part", "a.part")])
-    func `a suggested file name is not that of the record of a durable download`(path: String, name: String)
+    @Test(arguments: [
+        ("x/a.part.json", "Unknown"), ("named/b", "b"), ("x/a.part", "Unknown"), ("x/a.parts", "a.parts"),
+    ])
+    func `a suggested file name is not that of an unfinished durable download`(path: String, name: String)
         async throws
     {
         try await StubServer.with { server in

@@ -19,7 +19,8 @@ import Testing
             ("attachment; filename*=UTF-8''%E2%81%A6a%E2%80%A8b%07%D8%9C", "/x", "ab"),
             ("attachment; filename*=UTF-8''%F0%9F%91%A9%E2%80%8D%F0%9F%92%BB.png", "/x", "👩‍💻.png"),
             ("attachment; filename*=UTF-8''.%E2%80%8E.", "/x", "x"),
-            ("attachment; filename=a.part.json", "/b", "b"),
+            ("attachment; filename=a.part.json", "/b", "b"), ("attachment; filename=a.part", "/b", "b"),
+            (nil, "/a%2Epart", nil), (nil, "/a.part.zip", "a.part.zip"),
             // The character before the dot joins it.
             ("attachment; filename*=UTF-8''x%D8%80.part.json", "/b", "b"), (nil, "/x%E0%B5%8E.part.json", nil),
             ("inline", "/files/a%2Fb%20c.txt", "b c.txt"),

@@ -143,8 +143,10 @@ import Testing
         Rejected("a name with a control character", file("", name: "a&#x9B;b"), "not a relative path"),
         Rejected("a name that is shown as another", file("", name: "report&#x202E;fdp.exe"), "not a relative path"),
         Rejected("a name with a line separator", file("", name: "a&#x2028;b"), "not a relative path"),
-        Rejected("a name of a record", file("", name: "b/a.part.json"), "the name of a record"),
-        Rejected("a name of a record, joined", file("", name: "b/a\u{600}.part.json"), "the name of a record"),
+        Rejected("a name of a record", file("", name: "b/a.part.json"), "the name of an unfinished download"),
+        Rejected(
+            "a name of a record, joined", file("", name: "b/a\u{600}.part.json"), "the name of an unfinished download"),
+        Rejected("a name of a partial file", file("", name: "b/a.part"), "the name of an unfinished download"),
         Rejected("a directory", file("", name: "a/"), "not a relative path"),
         Rejected("a long name", file("", name: String(repeating: "a", count: 256)), "not a relative path"),
         Rejected(

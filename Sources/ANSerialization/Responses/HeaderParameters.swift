@@ -19,7 +19,7 @@ extension HeaderParameters {
     static func safeName(_ name: String) -> String? {
         let last = name.unicodeScalars.split { $0 == "/" || $0 == "\\" }.last ?? []
         let safe = String(String.UnicodeScalarView(last.filter { !$0.hidesName }))
-        return ["", ".", ".."].contains(safe) || safe.isNameOfDownloadRecord ? nil : safe
+        return ["", ".", ".."].contains(safe) || safe.isNameOfUnfinishedDownload ? nil : safe
     }
 
     /// Returns the text of an extended value such as `UTF-8''na%C3%AFve` (RFC 8187 §3.2); `nil` if it is malformed.
@@ -46,6 +46,11 @@ extension String {
     /// Whether a later durable download would take a file of this name for its record. The bytes are compared: with some
     /// characters before it, the dot is part of another character.
     package var isNameOfDownloadRecord: Bool { utf8.suffix(10).elementsEqual(".part.json".utf8) }
+
+    /// Whether a later durable download would take a file of this name for its partial file or for its record.
+    package var isNameOfUnfinishedDownload: Bool {
+        utf8.suffix(5).elementsEqual(".part".utf8) || isNameOfDownloadRecord
+    }
 }
 
 extension HTTPFields {
@@ -75,8 +80,8 @@ extension ResponseHead {
     /// Of `Content-Disposition`, `filename*` takes precedence over `filename`. Only the last component after `/` or `\`
     /// is used, so that the name cannot lead to another directory, without control characters, line separators and
     /// characters that change the direction of text, which could hide the extension; an empty one, `.`, `..` and one that
-    /// ends with `.part.json`, as records of durable downloads do, are not usable. The name may be that of an existing
-    /// file, begin with a dot, or be longer than the file system permits.
+    /// ends with `.part` or `.part.json`, as the files of unfinished durable downloads do, are not usable. The name may be
+    /// that of an existing file, begin with a dot, or be longer than the file system permits.
     public var suggestedFilename: String? {
         let disposition = headers.first { $0.name == .contentDisposition }.map { HeaderParameters($0.value) }
         return disposition?.fileName ?? url.suggestedFilename

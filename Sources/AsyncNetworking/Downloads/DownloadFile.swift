@@ -128,6 +128,7 @@ final class DownloadFile {
         guard device == nil || job.options.pieceDigests == nil else {
             throw .transport(TransportError(.invalidRequest(.option("pieceDigests require a regular file"))))
         }
+        if let location { try DownloadRecord.checkDestination(location.path) }
         isDurable = job.options.isDurable && mayContinue && location?.isReplaceable == true
         storesAsReceived =
             isDurable || hasOwnRange || job.options.resumeData != nil || job.options.wantsSegments && mayContinue
@@ -418,8 +419,9 @@ final class DownloadFile {
         case .choice(_, let choose): file.path = try await choose(file)
         }
         guard device == nil else { return file }
+        let location = location ?? FileLocation(ProcessDirectories.absolute(file.path))
+        try DownloadRecord.checkDestination(location.path)
         do throws(SystemError) {
-            let location = location ?? FileLocation(ProcessDirectories.absolute(file.path))
             guard location.isReplaceable || location.isDirectory else { throw SystemError.exists }
             if job.destination.createsIntermediateDirectories { try location.createDirectories() }
             if isDurable { try flushBytes() }

@@ -12,7 +12,8 @@ public struct DownloadOptions: Sendable {
     /// A durable download to `disk.iso` is written to `disk.iso.part`, with a record in `disk.iso.part.json`. The two
     /// files are kept after cancellation and after any failure but a wrong digest; ``ResumeData/discard()`` removes
     /// them. ``SessionManager/restoredDownloads(in:options:preparing:)`` finds them, and the next durable download of
-    /// the same URL to the same path continues them.
+    /// the same URL to the same path continues them. Meanwhile, no other download can have `disk.iso.part` or
+    /// `disk.iso.part.json` as its destination: it fails with ``SessionError/FileFailure/Reason/exists``.
     ///
     /// The download continues after the bytes that the record counts only if the response had a strong validator (RFC
     /// 9110 §8.8.1) or a digest of the file is known, and the request selects the same representation: without an entity
@@ -309,6 +310,7 @@ extension ResponseBody {
     package func write(to path: String, mode: UInt32? = nil, observer: (Data) async throws -> Void) async throws
         -> Int64
     {
+        try DownloadRecord.checkDestination(path)
         do {
             var file = try AtomicFile(destination: path, mode: mode)
             if let path = file.linkablePath { await willBeWritten(to: path) }

@@ -172,6 +172,16 @@ enum DownloadRecord {
 
     private static let longestRecord: Int64 = 16 << 20
 
+    /// Verifies that a path is not that of an unfinished durable download to another path, which would continue the bytes of
+    /// a file there, and believe it as its record.
+    ///
+    /// - Throws: ``SessionError/file(_:)`` with the path of the record, and the reason `exists`.
+    static func checkDestination(_ path: String) throws(SessionError) {
+        guard path.isNameOfUnfinishedDownload else { return }
+        let partialFile = path.isNameOfDownloadRecord ? String(path.dropLast(".json".count)) : path
+        if read(beside: partialFile) != nil { throw .file(self.path(beside: partialFile), .exists) }
+    }
+
     /// Returns the identity of the record beside a partial file; `nil` if ``read(beside:)`` returns `nil`.
     static func stamp(beside partialFile: String) -> FileStamp? {
         let stamp = FileStamp(path: path(beside: partialFile))

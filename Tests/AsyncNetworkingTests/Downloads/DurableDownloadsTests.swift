@@ -555,6 +555,48 @@ import Testing
         #expect(try directory.read("wheel.part.json") == Data(text.utf8))
     }
 
+    enum Saving: CaseIterable, Sendable { case atPath, chosen, written }
+
+    @Test(arguments: ["file.part", "file.part.json"], Saving.allCases)
+    func `the files of an unfinished download are not replaced by another one`(name: String, saving: Saving)
+        async throws
+    {
+        try await StubServer.with { server in
+            try await breakOff(server)
+            server.serve(ServedFile(Data(repeating: 7, count: 1000)), at: "/other")
+            let manager = SessionManager(for: server)
+            let path = "\(directory.path)/\(name)"
+            let error = try await sessionError {
+                switch saving {
+                case .atPath: _ = try await manager.download("other", to: .file(path)).value
+                case .chosen:
+                    let destination = DownloadDestination.chosen(temporaryDirectory: directory.path) { _ in path }
+                    _ = try await manager.download("other", to: destination).value
+                case .written:
+                    _ = try await manager.withResponse(for: try manager.request(.get, "other")) { _, body in
+                        try await body.write(to: path)
+                    }
+                }
+            }
+            error.resumeData?.discard()
+            let cause = error.cause
+            #expect(cause.fileFailure?.reason == .exists)
+            #expect(cause.fileFailure?.path == "\(file).part.json")
+            #expect(try directory.contents == ["file.part", "file.part.json"])
+            let rest = try await manager.download("file", to: .file(file), options: .durable).value
+            #expect(rest.response.statusCode == 206)
+            #expect(try directory.read("file") == Self.bytes)
+        }
+    }
+
+    @Test func `a file may have the name of a partial file if there is no download to continue`() async throws {
+        let manager = SessionManager(on: MockTransport(.text("x")))
+        for name in ["a.part", "a.part.json"] {
+            for _ in 0..<2 { _ = try await manager.download("x", to: .file("\(directory.path)/\(name)")).value }
+        }
+        #expect(try directory.contents == ["a.part", "a.part.json"])
+    }
+
     @Test(arguments: [true, false])
     func `a file that is complete already leaves nothing of an unfinished download`(isFound: Bool) async throws {
         try await StubServer.with { server in
