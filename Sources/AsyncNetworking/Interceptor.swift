@@ -52,8 +52,8 @@ public protocol Interceptor: Sendable {
     func intercept(_ request: Request, next: Chain) async throws -> OpenResponse
 }
 
-/// An interceptor of this library whose requests have the header fields and credentials of its own request, so that a cache
-/// knows them before it.
+/// An interceptor of this library that changes neither the header fields nor the credentials of requests. A cache that comes
+/// before it therefore knows them as they are sent.
 package protocol FieldPreservingInterceptor: Interceptor {}
 
 /// The steps after an ``Interceptor``. Called as a function, it sends a request and returns the response.
