@@ -30,7 +30,7 @@ func usePolicies(_ api: SessionManager) async throws {
     var request = try api.request(.get, "feed")
     request.cachePolicy = .returnCacheElseLoad
     let response = try await api.data(for: request)
-    if response.metrics.source == .stale { print("offline") }
+    if response.metrics.source == .stale { print("old") }
     // snippet.end
 }
 
