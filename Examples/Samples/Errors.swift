@@ -12,7 +12,7 @@ func askQuestions(_ api: SessionManager) async throws -> User? {
     } catch let error as SessionError {
         if error.statusCode == 404 { return nil }
         if error.isTimeout || error.isConnectionFailure { print("Try again later: \(error)") }
-        if error.isTrustFailure { print("Do not try again: \(error)") }
+        if error.isTrustFailure { print("No trusted connection: \(error)") }
         throw error
     }
     // snippet.end

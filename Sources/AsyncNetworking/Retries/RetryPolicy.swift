@@ -98,6 +98,8 @@ public struct RetryPolicy: Sendable {
 
     /// The policy without retries, which is a session's default. Set as `Request.retryPolicy`, it disables the
     /// session's policy; write `RetryPolicy.none` there, because `.none` means `nil` for an optional property.
+    ///
+    /// A resumable upload goes on after an interruption also with this policy: up to 8 times without progress.
     public static let none = RetryPolicy(limit: 0)
 
     /// Returns a copy of the policy modified by a closure.
