@@ -246,7 +246,7 @@ package final class EventLoopWatchdog: EventLoopSource {
             report(
                 """
                 AsyncNetworking: a task (\(late)) has blocked the event loop for more than \(limit). All transfers \
-                of its session wait for it. Code that blocks must not run with the session's event loop executor.
+                of that loop wait for it. Code that blocks must not run with the session's event loop executor.
                 """)
         }
         return Int32(clamping: Int(limit / .milliseconds(2)) + 1)

@@ -327,10 +327,11 @@ public struct ConnectionLimits: Hashable, Sendable {
     ///
     /// Requests go to the loop with a connection that they can use, otherwise to the one with the fewest requests. Limits
     /// on connections, cookies, TLS sessions, addresses, strict transport and alternative services are those of all loops
-    /// together, but for ``ConnectionLimits/maximumIdleConnections``. A request that waits for a connection may be overtaken
-    /// by up to four that wait on the loop where one became free. Requests with limited speed, see
-    /// ``TransferOptions/speedLimits``, use the first loop only. There is one loop with libcurl 8.11 to 8.15, in which several
-    /// threads cannot share cookies.
+    /// together, but for ``ConnectionLimits/maximumIdleConnections``; with libcurl 8.16 to 8.19, each loop has its own
+    /// addresses. A request that waits for a connection may be overtaken by up to four that wait on the loop where one
+    /// became free. Requests with limited speed, see ``TransferOptions/speedLimits``, and those that a proxy forwards
+    /// without a tunnel, use the first loop only. There is one loop with libcurl 8.11 to 8.15, in which several threads
+    /// cannot share cookies.
     public var eventLoops: Int?
 
     /// The maximum number of event loops.
