@@ -289,8 +289,8 @@ open class AFHTTPSessionManager: AFHTTPSessionVerbs, @unchecked Sendable {
 
     /// Creates a suspended task for any HTTP method. Call `resume()` to start it.
     ///
-    /// All verbs except those with a multipart form call this method; an override therefore applies to them. The async
-    /// verbs call it directly, without a call of the verb with callbacks.
+    /// All verbs except those with a multipart form call this method; an override therefore applies to them. An
+    /// override applies to the async verbs as well, by way of the verbs with callbacks.
     ///
     /// - Parameters:
     ///   - method: The HTTP method, in which Foundation writes common ones, such as `get`, in upper case. One that is

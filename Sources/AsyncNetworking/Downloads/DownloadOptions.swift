@@ -169,10 +169,11 @@ package struct SegmentTuning: Sendable {
 
 /// The destination of a download: a path, or a closure that chooses one.
 ///
-/// A string is the path of a file, whether it is a literal or not:
+/// A string is the path of a file, whether it is a literal or not; the functions that resume a download take a path
+/// that is not a literal as ``file(_:overwritesExisting:createsIntermediateDirectories:)``:
 ///
 /// ```swift
-/// let download = await api.download("images/disk.iso", to: "disk.iso")
+/// let download = api.download("images/disk.iso", to: "disk.iso")
 /// ```
 ///
 /// The bytes are written to a temporary file, whose name ends with `.part`, and which is moved to its final path
