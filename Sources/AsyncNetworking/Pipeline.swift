@@ -285,7 +285,7 @@ final class Pipeline: Sendable {
             call.record?.note(request, .success(response.head))
             return response
         } catch {
-            let error = cancellation(for: error)
+            let error = request.namingTimeout(cancellation(for: error))
             call.record?.note(request, .failure(error))
             throw error
         }

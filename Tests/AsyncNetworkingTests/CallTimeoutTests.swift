@@ -219,7 +219,8 @@ import Testing
                 }
             ]
         }
-        _ = try await manager.get("x")
+        let error = try await sessionError { _ = try await manager.get("x") }
+        #expect(error.context?.timeLimit == .seconds(5))
         #expect(
             transport.requests.map(\.request.options?.timeouts.total) == [.seconds(5), .seconds(3), .seconds(1)])
     }
