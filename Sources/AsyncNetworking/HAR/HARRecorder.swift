@@ -204,18 +204,6 @@ public final class HARRecorder: Sendable {
     }
 }
 
-extension Error {
-    /// The error without the texts of the program's own errors, such as that of a body's source, which may contain secrets.
-    fileprivate var textWithoutSecrets: String {
-        switch self {
-        case is CancellationError: "cancelled"
-        case let error as TransportError where error.label == .requestBody: error.label.rawValue
-        case let error as TransportError: "\(error)"
-        default: "\(type(of: self))"
-        }
-    }
-}
-
 /// An exchange as it is observed, before it becomes an entry.
 struct RecordedExchange: Sendable {
     /// The request, with no more bytes of its body than are recorded.
