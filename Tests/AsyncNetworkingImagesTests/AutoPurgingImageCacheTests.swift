@@ -254,9 +254,15 @@ import Testing
             try await clock.sleepers(count: 1)
             #expect(events.withLock { $0 } == expected)
         }
-        // The sequence ends if the information is no longer available.
+        // The information is not available for a while, in which tasks have waited.
         total.withLock { $0 = nil }
         clock.advance(by: .seconds(2))
+        try await clock.sleepers(count: 1)
+        total.withLock { $0 = .seconds(60) }
+        clock.advance(by: .seconds(2))
+        try await clock.sleepers(count: 1)
+        #expect(events.withLock { $0 } == 3)
+        task.cancel()
         await task.value
     }
 

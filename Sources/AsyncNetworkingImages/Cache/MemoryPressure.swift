@@ -9,9 +9,9 @@ import FoundationEssentials
 ///
 /// At intervals, the sequence reads the kernel's pressure stall information (`Documentation/accounting/psi.rst`) of the
 /// process's control group (version 2) if available, otherwise of the system. It yields an element if tasks waited for
-/// memory for more than a tenth of the interval since the last reading. It ends if the information is not available, as
-/// with a kernel before 4.20, or the iterating task is cancelled. Each iterator reads on its own, and only while its
-/// next element is awaited.
+/// memory for more than a tenth of the interval since the last reading. It ends if the information is not available at the
+/// beginning, as with a kernel before 4.20, or the iterating task is cancelled. Each iterator reads on its own, and only
+/// while its next element is awaited.
 public struct MemoryPressure: AsyncSequence, Sendable {
     private let interval: Duration
     private let clock: any Clock<Duration>
@@ -24,8 +24,9 @@ public struct MemoryPressure: AsyncSequence, Sendable {
     /// - Parameter interval: The time between two readings; 2 seconds by default, the interval at which the kernel
     ///   updates its averages. It must be positive: with 0 or less, the files are read without a pause.
     public init(interval: Duration = .seconds(2)) {
-        let files = Self.files()
-        self.init(interval: interval, clock: ContinuousClock()) { files.lazy.compactMap(Self.stallTime(in:)).first }
+        // The totals of two files are not comparable.
+        let file = Self.files().first { Self.stallTime(in: $0) != nil }
+        self.init(interval: interval, clock: ContinuousClock()) { file.flatMap(Self.stallTime(in:)) }
     }
 
     /// Creates the sequence.
@@ -68,8 +69,10 @@ public struct MemoryPressure: AsyncSequence, Sendable {
                 } catch {
                     return nil
                 }
-                last = sequence.stallTime()
-                if let last, (last - before) * 10 > sequence.interval { return () }
+                // Without free descriptors, the file cannot be opened for a while.
+                guard let now = sequence.stallTime() else { continue }
+                last = now
+                if (now - before) * 10 > sequence.interval { return () }
             }
             return nil
         }
