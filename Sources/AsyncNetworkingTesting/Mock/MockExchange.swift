@@ -129,9 +129,24 @@ final class MockExchange: ResponseBodySource {
         try request.body.checkLength()
         let written = Lock(Data())
         let isFull: @Sendable () -> Bool = { limit.map { limit in written.withLock { $0.count >= limit } } ?? false }
-        try await limits.wait(in: .request, isActive: true) { [gate = request.body.gate, state] in
+        let isCancelled = Lock(false)
+        let gate = request.body.gate.map { gate in
+            { @Sendable in
+                do {
+                    try await gate()
+                } catch {
+                    isCancelled.withLock { $0 = true }
+                    throw error
+                }
+            }
+        }
+        try await limits.wait(in: .request, isActive: true) { [state] in
             let writer = RequestBodyWriter { chunk in
-                written.withLock { $0.append(chunk) }
+                let count = written.withLock { written in
+                    written.append(chunk)
+                    return Int64(written.count)
+                }
+                if let length, count > length { throw TransportError.RequestBodyFailure.tooLong(declared: length) }
                 state.update { if $0.isSending { $0.sent.append(chunk) } }
                 // The server reads no further: the source is ended as by the end of an exchange.
                 if isFull() { throw CancellationError() }
@@ -141,7 +156,7 @@ final class MockExchange: ResponseBodySource {
             } catch {
                 try Task.checkCancellation()
                 guard !isFull() else { return }
-                guard !(error is CancellationError) else { throw error }
+                guard !(error is CancellationError && isCancelled.withLock(\.self)) else { throw error }
                 throw TransportError(.requestBody(error as? TransportError.RequestBodyFailure ?? .source(error)))
             }
         }
