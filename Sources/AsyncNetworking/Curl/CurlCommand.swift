@@ -384,13 +384,22 @@ struct CurlCommand {
         if policy.pinExpiry != nil { notes.append("the time at which the pins expire") }
     }
 
+    /// Returns the path of a certificate, behind which a colon would separate a passphrase.
+    private static func escapingColons(in path: String) -> String {
+        var escaped = String.UnicodeScalarView()
+        for scalar in path.unicodeScalars {
+            if scalar == ":" || scalar == "\\" { escaped.append("\\") }
+            escaped.append(scalar)
+        }
+        return String(escaped)
+    }
+
     private mutating func add(_ identity: ClientIdentity, _ rules: Redaction) {
         guard identity.paths.count == (identity.isPKCS12 ? 1 : 2) else {
             return notes.append("the client's certificate, which is in memory")
         }
         if identity.isPKCS12 { add("--cert-type", "P12") }
-        // A colon would separate a passphrase.
-        add("--cert", identity.paths[0].replacing("\\", with: "\\\\").replacing(":", with: "\\:"))
+        add("--cert", Self.escapingColons(in: identity.paths[0]))
         if !identity.isPKCS12 { add("--key", identity.paths[1]) }
         if let passphrase = identity.passphrase, !passphrase.isEmpty {
             add("--pass", rules.hides("passphrase") ? Redaction.mark : passphrase)
