@@ -39,6 +39,17 @@ import Testing
         }
     }
 
+    @Test(.timeLimit(.minutes(1))) func `a charset that takes long to compare is unknown`() {
+        let marks = String(repeating: "\u{301}\u{316}", count: 50_000)
+        for charset in ["e\(marks)", "'\(marks)'"] {
+            expectFailure {
+                try value(of: .string, type: "text/plain; charset=\"\(charset)\"", [0xE9])
+            } where: { error in
+                if case .text = error { true } else { false }
+            }
+        }
+    }
+
     @Test func `bytes that are invalid in the declared charset fail`() {
         expectFailure {
             try value(of: .string, type: "text/plain; charset=utf-8", [0xE9])

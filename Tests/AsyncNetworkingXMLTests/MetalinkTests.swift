@@ -6,7 +6,7 @@ import AsyncNetworkingXML
 import Foundation
 import Testing
 
-@Suite struct MetalinkTests {
+@Suite(.timeLimit(.minutes(1))) struct MetalinkTests {
     private static func metalink(_ files: String, attributes: String = "") -> String {
         "<metalink xmlns='urn:ietf:params:xml:ns:metalink'\(attributes)>\(files)</metalink>"
     }
@@ -149,6 +149,11 @@ import Testing
         Rejected("a name of a partial file", file("", name: "b/a.part"), "the name of an unfinished download"),
         Rejected("a directory", file("", name: "a/"), "not a relative path"),
         Rejected("a long name", file("", name: String(repeating: "a", count: 256)), "not a relative path"),
+        Rejected(
+            "a name that takes long to compare",
+            file("", name: "e" + String(repeating: "\u{301}\u{316}", count: 100_000)), "not a relative path"),
+        Rejected(
+            "a long namespace", metalink("<x xmlns='\(String(repeating: "u", count: 1 << 20))'><a/></x>"), "attributes"),
         Rejected(
             "other schemes",
             metalink("<file name='a'><url>file:///etc/passwd</url><url>javascript:alert(1)</url></file>"),

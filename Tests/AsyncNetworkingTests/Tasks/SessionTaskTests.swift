@@ -404,6 +404,35 @@ extension SessionTask {
         try names.map { try manager.makeDataTask(for: manager.request(.get, $0)) }
     }
 
+    @Test func `a group of tasks keeps them`() async throws {
+        let transport = MockTransport(.text("x"))
+        let manager = SessionManager(on: transport)
+        func group() throws -> SessionTaskGroup { SessionTaskGroup(try tasks(["a", "b"], of: manager)) }
+        let group = try group()
+        group.resume()
+        try await group.waitForAll()
+        #expect(transport.requests.count == 2)
+    }
+
+    /// The body is larger than what the system takes before the server reads.
+    @Test(arguments: [TaskKind.upload, .data])
+    func `a task sends its whole body to a server that answers at once and reads on`(kind: TaskKind) async throws {
+        let body = RequestBody.bytes(StubServer.generatedBytes(8_000_000))
+        try await StubServer.with { server in
+            server.route("/", Script([.reply(Reply(body: .string("early"))), .readBody()], readsBodyFirst: false))
+            let manager = SessionManager(for: server)
+            if kind == .upload {
+                #expect(try await manager.upload("", body: body).value.text == "early")
+            } else {
+                let task = try manager.makeDataTask(for: manager.request(.post, "", body: body))
+                task.resume()
+                #expect(try await task.value.text == "early")
+            }
+            try await server.activity { $0.requests.first?.isComplete == true }
+            #expect(server.activity.requests.map(\.bodyLength) == [8_000_000])
+        }
+    }
+
     @Test func `the observers of a group end with their reader`() async throws {
         let manager = SessionManager(on: MockTransport(.hang))
         let task = try manager.makeDataTask(for: manager.request(.get, "x"))
