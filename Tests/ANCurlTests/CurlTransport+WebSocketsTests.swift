@@ -333,6 +333,37 @@ import Testing
         }
     }
 
+    @Test(arguments: [Script.Ending.reset, .closeWithoutNotify], [false, true])
+    func `a refusal whose connection is lost has what has arrived of its body`(
+        ending: Script.Ending, isSecure: Bool
+    ) async throws {
+        let authority = try TestCertificateAuthority()
+        var options = StubServer.Options()
+        if isSecure { options.tls = .init(try authority.issue()) }
+        try await StubServer.with(options) { server in
+            let gate = try ScriptGate()
+            server.fallback { _ in
+                Script([
+                    .send(Data("HTTP/1.1 403 No\r\nContent-Length: 9\r\n\r\ncut".utf8)), .wait(gate), .end(ending),
+                ])
+            }
+            let body = try await refusal(by: server, .with { $0.tls.trustRoots = .pem(authority.pemData) }) {
+                gate.open()
+            }
+            #expect(body == Data("cut".utf8))
+        }
+    }
+
+    @Test func `a refusal whose body does not go on has what has arrived of it`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in
+                Script([.send(Data("HTTP/1.1 403 No\r\nContent-Length: 9\r\n\r\ncut".utf8)), .hang])
+            }
+            let body = try await refusal(by: server, .with { $0.timeouts.idle = .milliseconds(500) })
+            #expect(body == Data("cut".utf8))
+        }
+    }
+
     @Test(arguments: ["Content-Length: 200000\r\n\r\n", "\r\n", "Transfer-Encoding: chunked\r\n\r\n30000\r\n"])
     func `a long refusal is cut`(head: String) async throws {
         try await StubServer.with { server in
@@ -346,11 +377,15 @@ import Testing
     }
 
     /// Returns the body of a response that refuses the connection.
-    private func refusal(by server: StubServer) async throws -> Data {
-        var request = server.request(options: .with { $0.timeouts.idle = nil })
+    private func refusal(
+        by server: StubServer, _ options: TransferOptions = .with { $0.timeouts.idle = nil },
+        receivingHead: () -> Void = {}
+    ) async throws -> Data {
+        var request = server.request(options: options)
         request.webSocketOptions = WebSocketOptions()
         return try await CurlTransport().stream(request) { head, body in
             #expect(head.status.code == 403)
+            receivingHead()
             return try await body.collect(upTo: 1 << 20)
         }
     }

@@ -386,6 +386,8 @@ actor CurlEngine {
                 if transfer.state.receiving.isOver, transfer.state.sending.body != .ended {
                     endEarly(transfer)
                     queueDeadline(of: transfer)
+                } else if limit.kind == .idle, let connection = transfer.connection, connection.isRefused {
+                    endRefusal(of: transfer, connection)
                 } else if transfer.leavesAlternative(
                     after: transfer.alternativeLimit == limit ? .connectLimit : .limit)
                 {

@@ -49,6 +49,11 @@ extension CurlEngine {
         serve(transfer)
     }
 
+    /// Ends the exchange of a connection that was refused by a response whose body does not go on.
+    func endRefusal(of transfer: Transfer, _ connection: WebSocketConnection) {
+        conclude(transfer) { () throws(WebSocketConnection.End) in try connection.endRefusal(of: transfer) }
+    }
+
     private func conclude(_ transfer: Transfer, _ step: () throws(WebSocketConnection.End) -> Void) {
         do throws(WebSocketConnection.End) {
             try step()

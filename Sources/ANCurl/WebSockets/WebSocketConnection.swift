@@ -78,6 +78,9 @@ final class WebSocketConnection {
         }
     }
 
+    /// Whether the response is another one than 101, and its body is awaited.
+    var isRefused: Bool { phase == .refused }
+
     /// Whether the connection must be read.
     var wantsInput: Bool { phase == .ending || phase != .failing && !channel.isPaused }
 
@@ -222,6 +225,8 @@ final class WebSocketConnection {
             let size = min(buffer.count, transfer.exchange.context.memory?.chunk ?? .max)
             return unsafe try stream.receive(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<size]))
         } catch {
+            // The status is known; how its body ends does not matter.
+            guard phase != .refused else { return (nil, false) }
             throw phase == .ending ? .complete : .failed(transfer.webSocketError(error))
         }
     }
@@ -245,9 +250,7 @@ final class WebSocketConnection {
 
     /// Handles the end of the connection, which is an error before the server's close frame.
     private func receiveEnd(of transfer: Transfer) throws(End) -> Never {
-        if phase == .refused {
-            try refuse(with: body(of: transfer, isEnd: true) ?? [], transfer)
-        }
+        if phase == .refused { try endRefusal(of: transfer) }
         if machine.isOpen { throw .failed(transfer.failure(transfer.earlyEnd)) }
         throw .complete
     }
@@ -352,6 +355,11 @@ final class WebSocketConnection {
             let body = response.nextBody(framing)
             return body.isComplete || isFull ? body.bytes : nil
         }
+    }
+
+    /// Ends the exchange with as much of the body as has arrived.
+    func endRefusal(of transfer: Transfer) throws(End) -> Never {
+        try refuse(with: body(of: transfer, isEnd: true) ?? [], transfer)
     }
 
     private func refuse(with body: [UInt8], _ transfer: Transfer) throws(End) -> Never {
