@@ -95,21 +95,21 @@ import Testing
     @Test func `a line that is too long fails before its end arrives`() throws {
         var splitter = LineSplitter(maximumLength: 10)
         splitter.append(Data("ok\n12345678901".utf8))
-        #expect(try splitter.nextLine() == "ok")
-        let error = #expect(throws: TransportError.self) { try splitter.nextLine() }
+        #expect(try splitter.next() == "ok")
+        let error = #expect(throws: TransportError.self) { try splitter.next() }
         #expect(error?.reason == .responseTooLarge(.body(limit: 10)))
-        #expect(throws: TransportError.self) { try splitter.nextLine() }
+        #expect(throws: TransportError.self) { try splitter.next() }
     }
 
     @Test func `a line is returned as soon as its end arrives`() throws {
         var splitter = LineSplitter(maximumLength: 100)
         splitter.append(Data("a\r".utf8))
-        #expect(try splitter.nextLine() == "a")
-        #expect(try splitter.nextLine() == nil)
+        #expect(try splitter.next() == "a")
+        #expect(try splitter.next() == nil)
         splitter.append(Data("\nb".utf8))
-        #expect(try splitter.nextLine() == nil)
+        #expect(try splitter.next() == nil)
         splitter.append(Data("\n".utf8))
-        #expect(try splitter.nextLine() == "b")
+        #expect(try splitter.next() == "b")
         #expect(splitter.finish() == nil)
     }
 
@@ -126,7 +126,7 @@ import Testing
         var lines: [String] = []
         for chunk in chunks {
             splitter.append(chunk)
-            while let line = try splitter.nextLine() { lines.append(line) }
+            while let line = try splitter.next() { lines.append(line) }
         }
         if let last = splitter.finish() { lines.append(last) }
         return lines

@@ -89,6 +89,33 @@ import Testing
         #expect(lines == ["a"], "A truncated line is not returned.")
     }
 
+    @Test func `a second iteration continues where the first one stopped`() async throws {
+        let lines = ResponseBody(source: Pieces(["a\nb\nc", "d"])).lines
+        let line = try await lines.first { _ in true }
+        #expect(line == "a")
+        #expect(try await lines.reduce(into: []) { $0.append($1) } == ["b", "cd"])
+        #expect(try await lines.first { _ in true } == nil)
+
+        let events = ResponseBody(source: Pieces(["data: a\n\ndata: b\n\ndata: c\n", "\n"])).serverSentEvents
+        let event = try await events.first { _ in true }
+        #expect(event?.data == "a")
+        #expect(try await events.reduce(into: []) { $0.append($1.data) } == ["b", "c"])
+    }
+
+    @Test func `a cancelled task receives no line that has arrived before`() async throws {
+        let task = Task {
+            var count = 0
+            await #expect(throws: CancellationError.self) {
+                for try await _ in ResponseBody(source: Pieces(["a\nb\n"])).lines {
+                    count += 1
+                    unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
+                }
+            }
+            return count
+        }
+        #expect(await task.value == 1)
+    }
+
     @Test func `a line above the limit fails`() async throws {
         let body = ResponseBody(source: Pieces(["1234", "56\n"]))
         await #expect(throws: TransportError.self) {

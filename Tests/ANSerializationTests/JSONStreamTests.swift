@@ -145,6 +145,12 @@ import Testing
             ])
     }
 
+    @Test func `a second iteration continues where the first one stopped`() async throws {
+        let changes = ResponseBody(Data("{\"row\": 1}\n{\"row\": 2}\n".utf8)).jsonLines(of: Change.self)
+        #expect(try await changes.first { _ in true } == Change(row: 1))
+        #expect(try await Self.collect(changes) == [Change(row: 2)])
+    }
+
     @Test func `each text of a sequence is decoded`() async throws {
         let body = ResponseBody(Data("\u{1E}{\"row\":\n1}\n\u{1E}{\"row\": 2}\n".utf8))
         #expect(try await Self.collect(body.jsonSequence(of: Change.self)) == [Change(row: 1), Change(row: 2)])

@@ -17,44 +17,40 @@ extension ResponseBody {
     ///
     /// Lines do not include their endings, empty lines are included, and the last line may lack an ending. Invalid
     /// UTF-8 is replaced by U+FFFD, and a byte order mark is kept; the `charset` of the response is ignored. Iteration
-    /// throws the errors of the transfer.
+    /// throws the errors of the transfer, and `CancellationError` if the task is cancelled. A second iteration of the
+    /// sequence continues where the first one stopped; another sequence does not have the lines that this one has read
+    /// ahead.
     ///
     /// - Parameter maximumLength: The maximum length of a line in bytes of the decompressed body, without its line
     ///   ending and without a byte order mark at the beginning of the body. A longer one makes iteration throw ``TransportError/Reason/responseTooLarge(_:)``. With 0, only empty
     ///   lines are accepted, and with a negative number, iteration throws this error at once.
     public func lines(maximumLength: Int) -> some AsyncSequence<String, any Error> & Sendable {
-        Lines(body: self, maximumLength: maximumLength)
+        Lines(reader: BodyReader(self, by: LineSplitter(maximumLength: maximumLength)))
     }
 
     /// The lines of a response body.
     private struct Lines: AsyncSequence, Sendable {
-        fileprivate let body: ResponseBody
-        fileprivate let maximumLength: Int
+        fileprivate let reader: BodyReader<LineSplitter>
 
         /// Creates an iterator that reads the body's lines.
         func makeAsyncIterator() -> Iterator {
-            Iterator(chunks: body.makeAsyncIterator(), splitter: LineSplitter(maximumLength: maximumLength))
+            Iterator(reader: reader)
         }
 
         /// An iterator over lines. The last line may lack a line ending.
         struct Iterator: AsyncIteratorProtocol {
-            fileprivate var chunks: ResponseBody.Iterator
-            fileprivate var splitter: LineSplitter
+            fileprivate let reader: BodyReader<LineSplitter>
 
             /// Returns the next line; `nil` after the last one.
             mutating func next() async throws -> String? {
-                while true {
-                    if let line = try splitter.nextLine() { return line }
-                    guard let chunk = try await chunks.next() else { return splitter.finish() }
-                    splitter.append(chunk)
-                }
+                try await reader.next()
             }
         }
     }
 }
 
 /// A parser that splits bytes into lines at LF, CR LF or CR, even if a CR LF is split between two chunks.
-package struct LineSplitter {
+package struct LineSplitter: BodyParser {
     private let maximumLength: Int
     /// The limit that errors name.
     private let namedLimit: Int
@@ -85,7 +81,7 @@ package struct LineSplitter {
     }
 
     /// Returns the next complete line; `nil` if more bytes are needed.
-    package mutating func nextLine() throws(TransportError) -> String? {
+    package mutating func next() throws(TransportError) -> String? {
         try nextRange().map { String(decoding: bytes[$0], as: UTF8.self) }
     }
 

@@ -64,7 +64,9 @@ extension ResponseBody {
     ///
     /// The sequence ends with the body; it does not reconnect, as `SessionManager.events(for:)` does. An event that is
     /// incomplete at the end is discarded. Invalid UTF-8 is replaced by U+FFFD, and a byte order mark at the beginning
-    /// is removed. Iteration throws the errors of the transfer.
+    /// is removed. Iteration throws the errors of the transfer, and `CancellationError` if the task is cancelled. A second
+    /// iteration of the sequence continues where the first one stopped; another sequence does not have the events that this
+    /// one has read ahead.
     ///
     /// - Parameter maximumEventSize: The maximum size of the data of an event in bytes, after decompression. Lines of
     ///   comments and other fields may be 8 bytes longer. A larger event or line makes iteration throw
@@ -72,35 +74,29 @@ extension ResponseBody {
     public func serverSentEvents(
         maximumEventSize: Int
     ) -> some AsyncSequence<ServerSentEvent, any Error> & Sendable {
-        ServerSentEvents(body: self, maximumEventSize: maximumEventSize)
+        var parser = ServerSentEventParser(maximumEventSize: maximumEventSize)
+        parser.session.jsonDecoder = jsonDecoder
+        return ServerSentEvents(reader: BodyReader(self, by: parser))
     }
 
     /// The server-sent events of a response body (WHATWG HTML, “Server-sent events”).
     ///
     /// An event that is incomplete at the end of the body is discarded, as the standard requires.
     private struct ServerSentEvents: AsyncSequence, Sendable {
-        fileprivate let body: ResponseBody
-        fileprivate let maximumEventSize: Int
+        fileprivate let reader: BodyReader<ServerSentEventParser>
 
         /// Creates an iterator that reads the body's events.
         func makeAsyncIterator() -> Iterator {
-            var parser = ServerSentEventParser(maximumEventSize: maximumEventSize)
-            parser.session.jsonDecoder = body.jsonDecoder
-            return Iterator(chunks: body.makeAsyncIterator(), parser: parser)
+            Iterator(reader: reader)
         }
 
         /// An iterator over events.
         struct Iterator: AsyncIteratorProtocol {
-            fileprivate var chunks: ResponseBody.Iterator
-            fileprivate var parser: ServerSentEventParser
+            fileprivate let reader: BodyReader<ServerSentEventParser>
 
             /// Returns the next event; `nil` at the end of the body.
             mutating func next() async throws -> ServerSentEvent? {
-                while true {
-                    if let event = try parser.next() { return event }
-                    guard let chunk = try await chunks.next() else { return nil }
-                    parser.append(chunk)
-                }
+                try await reader.next()
             }
         }
     }

@@ -6,7 +6,7 @@ package import FoundationEssentials
 ///
 /// The bytes may be split anywhere. Invalid UTF-8 is replaced by U+FFFD; this is done for each field, which gives the
 /// same text as for the whole stream, because CR, LF and colons are not part of longer sequences.
-package struct ServerSentEventParser {
+package struct ServerSentEventParser: BodyParser {
     private var splitter: LineSplitter
     private let maximumEventSize: Int
     /// The lines of data, joined by LF; `nil` without one.
@@ -61,6 +61,9 @@ package struct ServerSentEventParser {
         }
         return nil
     }
+
+    /// Returns `nil`: an event that is incomplete at the end is discarded.
+    package func finish() -> ServerSentEvent? { nil }
 
     /// Interprets a line that is not empty.
     private mutating func interpret(_ line: Range<Int>) throws(TransportError) {

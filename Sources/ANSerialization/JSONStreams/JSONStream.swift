@@ -8,50 +8,27 @@ private struct JSONStream<Value: Decodable & Sendable>: AsyncSequence, Sendable 
     /// A closure that handles an invalid text: it throws to end the iteration, or returns to go on.
     typealias FailureHandler = @Sendable (SerializationError.JSONStreamFailure) throws -> Void
 
-    fileprivate let body: ResponseBody
+    fileprivate let reader: BodyReader<JSONStreamSplitter>
     fileprivate let decoder: any ResponseDecoder
-    fileprivate let format: JSONStreamFormat
     fileprivate let maximumSize: Int
     fileprivate let onFailure: FailureHandler?
 
     /// Creates an iterator that reads and decodes the body's texts.
     func makeAsyncIterator() -> Iterator {
-        Iterator(
-            chunks: body.makeAsyncIterator(), splitter: JSONStreamSplitter(format, limit: maximumSize), stream: self)
+        Iterator(stream: self)
     }
 
     /// An iterator over values.
     struct Iterator: AsyncIteratorProtocol {
-        fileprivate var chunks: ResponseBody.Iterator
-        fileprivate var splitter: JSONStreamSplitter
         fileprivate let stream: JSONStream
-        private var isAtEnd = false
-
-        fileprivate init(chunks: ResponseBody.Iterator, splitter: JSONStreamSplitter, stream: JSONStream) {
-            self.chunks = chunks
-            self.splitter = splitter
-            self.stream = stream
-        }
 
         /// Returns the next value; `nil` at the end of the body.
         ///
         /// - Throws: The errors of the body, or ``SerializationError/jsonStream(_:)`` for an invalid text, after which
         ///   the iteration may go on with the next one.
         mutating func next() async throws -> Value? {
-            while let (part, number) = try await nextPart() {
+            while let (part, number) = try await stream.reader.next() {
                 if let value = try stream.value(of: part, number: number) { return value }
-            }
-            return nil
-        }
-
-        private mutating func nextPart() async throws -> (JSONStreamSplitter.Part, Int)? {
-            while !isAtEnd {
-                if let part = splitter.next() { return part }
-                guard let chunk = try await chunks.next() else {
-                    isAtEnd = true
-                    return splitter.finish()
-                }
-                splitter.append(chunk)
             }
             return nil
         }
@@ -85,7 +62,7 @@ extension ResponseBody {
     ///
     /// Lines end with LF or CR LF; the last one may lack its end. Blank lines and a byte order mark at the start are
     /// skipped. Each value is decoded by the task that iterates, and returned as soon as its line is complete. The body
-    /// can be read once. The sequence throws ``ANSerialization/SerializationError/jsonStream(_:)`` for a line that is
+    /// can be read once: a second iteration of the sequence continues where the first one stopped. The sequence throws ``ANSerialization/SerializationError/jsonStream(_:)`` for a line that is
     /// not valid JSON, does not match the type or is too long, unless `onFailure` handles it, and the errors of the
     /// body.
     ///
@@ -140,8 +117,9 @@ extension ResponseBody {
         _ onFailure: JSONStream<Value>.FailureHandler?
     ) -> JSONStream<Value> {
         JSONStream(
-            body: self, decoder: decoder ?? jsonDecoder ?? JSONCoding.standard.decoder, format: format,
-            maximumSize: maximumSize, onFailure: onFailure)
+            reader: BodyReader(self, by: JSONStreamSplitter(format, limit: maximumSize)),
+            decoder: decoder ?? jsonDecoder ?? JSONCoding.standard.decoder, maximumSize: maximumSize,
+            onFailure: onFailure)
     }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
 package import FoundationEssentials
 
 /// A splitter of a stream into JSON texts, wherever its bytes are split into chunks.
@@ -7,7 +8,7 @@ package import FoundationEssentials
 /// In a JSON text sequence (RFC 7464) a text is complete with the LF after it, although only the next separator ends
 /// it. The splitter therefore follows the nesting of arrays, objects and strings. Separators do not occur within JSON
 /// texts, so that a text that was cut off affects no other one.
-package struct JSONStreamSplitter {
+package struct JSONStreamSplitter: BodyParser {
     private let format: JSONStreamFormat
     private let limit: Int
     private var bytes: [UInt8] = []
@@ -45,7 +46,7 @@ package struct JSONStreamSplitter {
     }
 
     /// A part of the stream.
-    package enum Part: Equatable {
+    package enum Part: Equatable, Sendable {
         /// A text, which may be invalid JSON.
         case text(Data)
         /// The beginning of a text that exceeds the limit.

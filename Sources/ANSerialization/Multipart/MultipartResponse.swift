@@ -171,6 +171,7 @@ private final class PartReader: Sendable {
 
     /// Provides the parser to one reader at a time. All errors end reading for good, except for reading out of turn.
     private func reading<Value>(_ work: (inout MultipartParser) async throws -> Value) async throws -> Value {
+        try Task.checkCancellation()
         var parser = try state.withLock { state in
             if let failure = state.failure { throw failure }
             // Removed from the state, so that the buffer has a single owner and is not copied.

@@ -45,7 +45,7 @@ extension FuzzTarget {
             do throws(TransportError) {
                 for chunk in chunks {
                     splitter.append(Data(chunk))
-                    while let line = try splitter.nextLine() { result.lines.append(line) }
+                    while let line = try splitter.next() { result.lines.append(line) }
                 }
                 if let line = splitter.finish() { result.lines.append(line) }
             } catch {
