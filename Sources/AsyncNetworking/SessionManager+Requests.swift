@@ -2,6 +2,7 @@
 
 public import ANHTTP
 public import ANSerialization
+import ANSystem
 public import FoundationEssentials
 public import HTTPTypes
 
@@ -103,7 +104,7 @@ extension SessionManager {
         try await perform(
             registry.begin(.stream, request), request, delivery: .streamed, reporting: events.map(PlainEventSink.init)
         ) { head, responseBody in
-            try await validation.validate(head, responseBody)
+            try await validation.validate(head, responseBody, on: pipeline.clock)
             return try await body(head, responseBody)
         }
     }
@@ -178,18 +179,25 @@ extension HTTPFields {
 
 extension ResponseValidation {
     /// Validates a response whose body is streamed. The body of an accepted response is not read, except to learn that
-    /// it is empty; of a rejected one, the error contains at most 64 KiB.
+    /// it is empty; of a rejected one, the error contains at most 64 KiB, as far as they arrive in time.
     ///
-    /// - Parameter checksEmptyBody: Whether the media type of an empty body is checked.
-    /// - Throws: ``ANSerialization/SerializationError/rejected(_:)``, or the errors of the body.
-    func validate(_ head: ResponseHead, _ body: ResponseBody, checksEmptyBody: Bool = false) async throws {
+    /// - Parameters:
+    ///   - checksEmptyBody: Whether the media type of an empty body is checked.
+    ///   - clock: The clock of the session.
+    /// - Throws: ``ANSerialization/SerializationError/rejected(_:)``; `CancellationError`; or the errors of a body of
+    ///   which only the first byte tells whether it is rejected.
+    func validate(
+        _ head: ResponseHead, _ body: ResponseBody, checksEmptyBody: Bool = false, on clock: any Clock<Duration>
+    ) async throws {
         guard rejection(of: head, Data(), checksMediaType: true) != nil else { return }
         var beginning = Data()
-        for try await chunk in body {
-            beginning.append(chunk)
-            if beginning.count >= Self.maximumRejectedSize { break }
+        if rejection(of: head, Data(), checksMediaType: checksEmptyBody) == nil {
+            var chunks = body.makeAsyncIterator()
+            guard let first = try await chunks.next() else { return }
+            beginning = first
         }
-        let excerpt = Data(beginning.prefix(Self.maximumRejectedSize))
+        let excerpt = try await body.excerpt(
+            of: head, after: beginning, upTo: Self.maximumRejectedSize, on: clock)
         if let rejection = rejection(of: head, excerpt, checksMediaType: checksEmptyBody || !excerpt.isEmpty) {
             throw SerializationError.rejected(rejection)
         }
@@ -197,4 +205,58 @@ extension ResponseValidation {
 
     /// The maximum size in bytes of a rejected body in an error.
     private static let maximumRejectedSize = 64 << 10
+}
+
+extension ResponseBody {
+    /// Reads the beginning of the body of a response that is rejected whatever the body is: what arrives within a second
+    /// and before an error.
+    ///
+    /// - Parameters:
+    ///   - head: The head of the response.
+    ///   - beginning: The bytes that were read before.
+    ///   - limit: The maximum number of bytes, with those read before.
+    ///   - clock: The clock of the session.
+    /// - Throws: `CancellationError` if the task is cancelled or the session cancels its requests.
+    func excerpt(
+        of head: ResponseHead, after beginning: Data = Data(), upTo limit: Int, on clock: any Clock<Duration>
+    ) async throws -> Data {
+        let excerpt = Lock(Data(beginning.prefix(limit)))
+        if isWhole || head.contentLength == 0 {
+            try await read(into: excerpt, upTo: limit)
+        } else {
+            try await withThrowingTaskGroup { group in
+                defer { group.cancelAll() }
+                let isRead = Lock(false)
+                // What has arrived is read before the clock is needed.
+                group.addImmediateTask {
+                    try await withTaskCancellationHandler {
+                        try await read(into: excerpt, upTo: limit)
+                    } onCancel: {
+                        cancel()
+                    }
+                    isRead.withLock { $0 = true }
+                }
+                if !isRead.withLock({ $0 }) { group.addTask { try await clock.sleep(for: .seconds(1)) } }
+                try await group.next()
+            }
+        }
+        return excerpt.withLock { $0 }
+    }
+
+    /// Reads until there are `limit` bytes, the body ends, or an error other than a cancellation occurs.
+    private func read(into excerpt: Lock<Data>, upTo limit: Int) async throws {
+        do {
+            for try await chunk in self {
+                let isFull = excerpt.withLock { excerpt in
+                    excerpt.append(chunk.prefix(limit - excerpt.count))
+                    return excerpt.count >= limit
+                }
+                if isFull { return }
+            }
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            // The rejection is the result, and not what became of its body.
+        }
+    }
 }

@@ -30,6 +30,40 @@ import Testing
         #expect(unchecked == status)
     }
 
+    @Test(arguments: [false, true])
+    func `a response that its head rejects does not need its body`(isLost: Bool) async throws {
+        let ending: MockResponse.Step =
+            isLost ? .fail(TransportError(.connectionLost(.inBody(received: 3, expected: 9)))) : .hang
+        let clock = ManualClock()
+        let manager = SessionManager(
+            .on(MockTransport(MockResponse([.head(.notFound), .chunk(Data("cut".utf8)), ending]))) {
+                $0.clock = clock
+            })
+        let request = Request(url: try url("http://a.example/x"))
+        let result = Task { try await manager.withResponse(for: request, validating: .statusOnly) { _, _ in } }
+        if !isLost { #expect(try await clock.passWaits(1) == [.seconds(1)]) }
+        let error = await #expect(throws: SessionError.self) { try await result.value }
+        #expect(error?.statusCode == 404)
+        #expect(error?.responseBody == Data("cut".utf8))
+    }
+
+    @Test(arguments: [false, true])
+    func `a download that its head rejects does not need its body`(isLost: Bool) async throws {
+        let ending: MockResponse.Step =
+            isLost ? .fail(TransportError(.connectionLost(.inBody(received: 3, expected: 9)))) : .hang
+        let clock = ManualClock()
+        let manager = SessionManager(
+            .on(MockTransport(MockResponse([.head(.notFound), .chunk(Data("cut".utf8)), ending]))) {
+                $0.clock = clock
+            })
+        let directory = try TemporaryDirectory()
+        let request = Request(url: try url("http://a.example/x"))
+        let result = Task { try await manager.download(request, to: directory.path + "/file").value }
+        if !isLost { #expect(try await clock.passWaits(1) == [.seconds(1)]) }
+        let error = await #expect(throws: SessionError.self) { try await result.value }
+        #expect(error?.statusCode == 404)
+    }
+
     @Test func `data is returned with head, trailers and metrics, regardless of the status`() async throws {
         let manager = SessionManager(
             on: MockTransport(

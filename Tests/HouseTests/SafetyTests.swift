@@ -114,6 +114,8 @@ import Testing
         "Pipeline+Decisions.swift":
             "A body that is read ahead is taken by its reader, who asks for its ending at once.",
         "Retries/Pipeline+Retries.swift": "The network thread reports the metrics.",
+        "SessionManager+Requests.swift":
+            "The beginning of a rejected body is the result although its reader is still waiting for the rest.",
         "Tasks/EventStreams.swift": "Values are sent from any thread.",
         "Tasks/TaskCore.swift": "Resuming, cancelling and observing a task returns at once.",
         "Tasks/SessionTaskGroup.swift": "Tasks report their progress on any thread.",

@@ -125,7 +125,7 @@ public struct Rejection: Sendable {
     /// The head of the response, with its status and header fields.
     public let head: ResponseHead
     /// The body of the response: complete if it was collected in memory; otherwise its first bytes, at most 64 KiB of a
-    /// stream, and 1 MiB of a download to a file. Content codings were decoded, unless the request disabled that.
+    /// stream, and 1 MiB of a download to a file, as far as they arrive within a second. Content codings were decoded, unless the request disabled that.
     public let body: Data
 
     /// The status code of the response.

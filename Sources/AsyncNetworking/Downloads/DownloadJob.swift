@@ -199,7 +199,7 @@ extension SessionManager {
             // The response of a mirror may be accepted.
             if !file.hasFurtherMirror { core.receive(head) }
             let validation = ResponseValidation(statuses: file.plan.acceptableStatuses)
-            try await validation.validate(head, Self.errorPage(body))
+            try await validation.validate(head, body.excerpt(of: head, upTo: 1 << 20, on: pipeline.clock))
             throw TransportError(.internalInconsistency("A rejected response passed validation."))
         case .fail(let failure):
             throw SessionError.notResumable(failure)
@@ -243,16 +243,6 @@ extension SessionManager {
             return .complete(Response((), head: head, ending: body.ending ?? ResponseEnding()))
         }
         return .next(rest)
-    }
-
-    /// Reads at most 1 MiB of a body.
-    private nonisolated static func errorPage(_ body: ResponseBody) async throws -> Data {
-        var page = Data()
-        for try await chunk in body {
-            page.append(chunk.prefix((1 << 20) - page.count))
-            if page.count == 1 << 20 { break }
-        }
-        return page
     }
 }
 

@@ -115,7 +115,7 @@ final class EventReader {
         if !id.isEmpty, !isSendable { call.monitor?.receive(.omittingLastEventID(id)) }
         do {
             let response = try await pipeline.respond(to: request, &call)
-            try await Self.validate(response.head, response.body)
+            try await Self.validate(response.head, response.body, on: pipeline.clock)
             let connection = Connection(session, task, request, call, response.body)
             await connection.endWithSession()
             self.connection = connection
@@ -202,11 +202,13 @@ final class EventReader {
     }
 
     /// Throws unless a response is an event stream, or has status 204.
-    private static func validate(_ head: ResponseHead, _ body: ResponseBody) async throws {
+    private static func validate(
+        _ head: ResponseHead, _ body: ResponseBody, on clock: any Clock<Duration>
+    ) async throws {
         guard head.status != .noContent else { return }
         let validation = ResponseValidation(statuses: [200], mediaTypes: ["text/event-stream"])
         // The media type matters even for a stream that ends without an event.
-        try await validation.validate(head, body, checksEmptyBody: true)
+        try await validation.validate(head, body, checksEmptyBody: true, on: clock)
     }
 
     private func close() {

@@ -56,7 +56,7 @@ extension SessionManager {
             registry.begin(.stream, request), request, delivery: .streamed, notingIn: record
         ) { head, response in
             guard head.status.code == 101, let link = head.webSocket else {
-                throw await Self.refusal(head, response)
+                throw await Self.refusal(head, response, on: pipeline.clock)
             }
             let socket = WebSocket(link, options, on: pipeline)
             do {
@@ -72,9 +72,11 @@ extension SessionManager {
 
     /// Returns the error for a response that does not open the connection.
     @inline(never)
-    private static nonisolated func refusal(_ head: ResponseHead, _ body: ResponseBody) async -> any Error {
+    private static nonisolated func refusal(
+        _ head: ResponseHead, _ body: ResponseBody, on clock: any Clock<Duration>
+    ) async -> any Error {
         do {
-            try await switchingProtocols.validate(head, body, checksEmptyBody: true)
+            try await switchingProtocols.validate(head, body, checksEmptyBody: true, on: clock)
             return TransportError(
                 .invalidRequest(.option("the session's transport does not support WebSocket connections.")))
         } catch {

@@ -38,6 +38,19 @@ import Testing
         #expect(Set(continued).isSubset(of: Set(1...last)))
     }
 
+    @Test func `a rejection whose body is cut is not a lost connection`() async throws {
+        try await StubServer.with { server in
+            let head = "HTTP/1.1 404 Not Found\r\nContent-Length: 9\r\n\r\n"
+            server.route("/feed", Script([.send(Data("\(head)cut".utf8)), .end(.close)]), .status(204))
+            var request = Request(url: server.url("/feed"))
+            request.retryPolicy = Self.immediate
+            let source = SessionManager(for: server).events(for: request, reconnectionTime: .zero)
+            let error = await #expect(throws: SessionError.self) { for try await _ in source {} }
+            #expect(error?.statusCode == 404)
+            #expect(error?.responseBody == Data("cut".utf8))
+        }
+    }
+
     @Test func `events arrive as they are sent`() async throws {
         let server = try StubServer()
         let gate = try ScriptGate()

@@ -235,6 +235,24 @@ import Testing
         #expect(transport.requests.count == 1)
     }
 
+    @Test(arguments: [404, 200], [false, true])
+    func `a rejection does not wait for the end of its body, which may be lost`(
+        status: Int, isLost: Bool
+    ) async throws {
+        let ending: MockResponse.Step =
+            isLost ? .fail(TransportError(.connectionLost(.inBody(received: 3, expected: 9)))) : .hang
+        let transport = MockTransport(
+            MockResponse([
+                .head(.init(code: status), [.contentType: "text/plain"]), .chunk(Data("cut".utf8)), ending,
+            ]))
+        let (events, _) = try await collect(session(transport).events(for: Self.request()), passing: isLost ? 0 : 1)
+        let failure = try #require(throws: Interrupted.self) { try events.get() }
+        let rejection = try #require((failure.error as? SessionError)?.rejection)
+        #expect(rejection.status == status)
+        #expect(rejection.body == Data("cut".utf8))
+        #expect(transport.requests.count == 1)
+    }
+
     @Test func `an error contains at most 64 KiB of the body`() async throws {
         let chunk = Data(count: 60_000)
         let transport = MockTransport(MockResponse(status: .notFound, chunks: [chunk, chunk]))

@@ -339,6 +339,29 @@ import Testing
         }
     }
 
+    @Test(arguments: [Script.Ending.close, .reset])
+    func `a refusal whose body is cut is not a lost connection`(ending: Script.Ending) async throws {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            let head = "HTTP/1.1 404 Not Found\r\nContent-Length: 9\r\n\r\n"
+            server.route("/", Script([.send(Data("\(head)cut".utf8)), .wait(gate), .end(ending)]))
+            let session = SessionManager(for: server) {
+                $0.interceptors = [
+                    Intercepting { request, next in
+                        let response = try await next(request)
+                        gate.open()
+                        return response
+                    }
+                ]
+            }
+            let request = try session.request(.get, "/")
+            let error = try await sessionError { try await session.withWebSockets(for: request) { _ in } }
+            #expect(error.statusCode == 404)
+            #expect(error.responseBody == Data("cut".utf8))
+            #expect(server.activity.requests.count == 1)
+        }
+    }
+
     @Test func `an error of the closure ends the loop, and so does its return`() async throws {
         try await StubServer.with { server in
             server.route("/", Script([.acceptWebSocket(), .echoMessages()]))
