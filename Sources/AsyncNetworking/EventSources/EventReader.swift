@@ -30,8 +30,7 @@ final class EventReader {
         parser = ServerSentEventParser(
             maximumEventSize: maximumEventSize, lastEventID: request.headers.first(.lastEventID) ?? "")
         parser.session.jsonDecoder = session.configuration.json.decoder
-        plan = ReconnectionPlan(
-            request, request.retryPolicy ?? RetryPolicy(limit: .max), reconnectionTime: reconnectionTime)
+        plan = ReconnectionPlan(request, reconnectionTime: reconnectionTime)
         var request = request
         // The reader itself repeats the request, with the ID of the last event.
         request.retryPolicy = RetryPolicy.none
@@ -188,7 +187,7 @@ final class EventReader {
     /// - Parameter error: The error with which the last one failed; `nil` if its response is complete.
     /// - Throws: That error if there is no further attempt, or the errors of waiting.
     private func reconnect(after error: (any Error)?) async throws -> Bool {
-        if let time = parser.reconnectionTime { plan.reconnectionTime = min(time, .seconds(86_400)) }
+        if let time = parser.reconnectionTime { plan.reconnectionTime = min(time, ReconnectionPlan.longestWait) }
         let pipeline = session.pipeline
         switch plan.step(after: error.map { .init($0) } ?? .completed, seen: record.seen, at: pipeline.timing) {
         case .finish:
@@ -219,7 +218,8 @@ final class EventReader {
     }
 }
 
-/// The state of an ``EventSource``'s reconnections. Decides about them without side effects.
+/// The state of the reconnections of an ``EventSource`` or a WebSocket connection. Decides about them without side
+/// effects.
 struct ReconnectionPlan {
     private let request: Request
     private let policy: RetryPolicy
@@ -231,9 +231,15 @@ struct ReconnectionPlan {
     /// one that was lost; `nil` while one is open.
     private var start: Duration?
 
-    init(_ request: Request, _ policy: RetryPolicy, reconnectionTime: Duration) {
+    /// The longest wait for which a server can ask, unless a policy of the request's own permits a longer one.
+    static let longestWait = Duration.seconds(86_400)
+
+    /// The policy of a request without its own, which does not give up.
+    private static let unlimited = RetryPolicy(limit: .max).with { $0.maximumRetryAfter = nil }
+
+    init(_ request: Request, reconnectionTime: Duration) {
         self.request = request
-        self.policy = policy
+        policy = request.retryPolicy ?? Self.unlimited
         self.reconnectionTime = reconnectionTime.bounded
     }
 
@@ -291,7 +297,8 @@ struct ReconnectionPlan {
             let plan = RetryPlan(policy, attempt: failures, isLongLived: true)
             switch plan.step(after: result, of: request, seen: seen, decision: .followPolicy, at: timing) {
             case .finish, .stop: return .finish
-            case .retry(let wait):
+            case .retry(let proposed):
+                let wait = request.retryPolicy == nil ? min(proposed, Self.longestWait) : proposed
                 if let deadline = policy.deadline, timing.elapsed + wait + reconnectionTime >= deadline {
                     return .finish
                 }

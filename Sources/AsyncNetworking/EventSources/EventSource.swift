@@ -26,10 +26,10 @@ public import FoundationEssentials
 /// | has another status or type | throws ``ANSerialization/SerializationError/rejected(_:)`` with at most 64 KiB of the body |
 ///
 /// The wait is the reconnection time, which the server sets with `retry:` to a day at most, plus the longer of the `backoff` of the
-/// retry policy and `Retry-After`. A `Retry-After` above the policy's `maximumRetryAfter` is not waited for: the source
-/// throws the error of that response. The backoff begins anew when something was received, and so do the policy's
+/// retry policy and `Retry-After`. A `Retry-After` above the `maximumRetryAfter` of the request's policy is not waited for:
+/// the source throws the error of that response. Without a policy of the request, at most a day is waited for. The backoff begins anew when something was received, and so do the policy's
 /// `limit` and `deadline`; the `deadline` applies only after a failure. The retry policy is the request's
-/// `Request.retryPolicy`; without one, it is the default ``RetryPolicy``, but without a limit on retries. The session's
+/// `Request.retryPolicy`; without one, it is the default ``RetryPolicy``, but without a limit on retries and on `Retry-After`. The session's
 /// policy, and the `decision` and `budget` of the request's, do not apply.
 ///
 /// A source can be iterated once; a second iteration ends immediately. Nothing is sent before the first one. A slow

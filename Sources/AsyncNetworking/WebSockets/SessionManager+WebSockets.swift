@@ -145,7 +145,10 @@ extension SessionManager {
     /// work is done closes the connection, or returns before its iteration ends. If messages of a body that is done are
     /// lost with the connection, this function throws the error.
     ///
-    /// The wait is `reconnectionTime` and that of the policy's backoff, which begins anew when a connection was open.
+    /// The wait is `reconnectionTime` and the longer of the policy's backoff, which begins anew when a connection was
+    /// open, and the `Retry-After` of a response that refuses the connection. Without a policy of the request,
+    /// `Retry-After` may be any time, of which at most a day is waited for; otherwise the policy's `maximumRetryAfter`
+    /// applies.
     /// Messages that were sent before a loss may not have arrived: `body` begins each connection with what the server
     /// must know, such as the last message that was received.
     ///
@@ -168,8 +171,7 @@ extension SessionManager {
         for request: Request, options: WebSocketOptions = WebSocketOptions(), reconnectionTime: Duration = .seconds(1),
         _ body: (WebSocket) async throws -> Void
     ) async throws {
-        var plan = ReconnectionPlan(
-            request, request.retryPolicy ?? RetryPolicy(limit: .max), reconnectionTime: max(.zero, reconnectionTime))
+        var plan = ReconnectionPlan(request, reconnectionTime: max(.zero, reconnectionTime))
         var request = request
         request.retryPolicy = RetryPolicy.none
         while true {

@@ -157,11 +157,20 @@ import Testing
         #expect(waits.map { $0 - .seconds(3) } == [1, 2, 4, 8, 1, 2].map { .seconds($0) })
     }
 
-    @Test func `Retry-After is respected`() async throws {
+    @Test(arguments: [("20", 20), ("120", 120), ("99999999", 86_400)])
+    func `Retry-After is respected up to a day`(value: String, wait: Int) async throws {
         let transport = MockTransport(
-            .status(.serviceUnavailable, headers: [.retryAfter: "20"]), .status(.noContent))
+            .status(.serviceUnavailable, headers: [.retryAfter: value]), .status(.noContent))
         let (_, waits) = try await collect(session(transport).events(for: Self.request()), passing: 1)
-        #expect(waits == [.seconds(23)])
+        #expect(waits == [.seconds(3 + wait)])
+    }
+
+    @Test func `a Retry-After above the limit of the request's policy ends the sequence`() async throws {
+        let transport = MockTransport(.status(.serviceUnavailable, headers: [.retryAfter: "61"]))
+        let request = try Self.request(policy: RetryPolicy(limit: .max))
+        let (events, _) = try await collect(session(transport).events(for: request))
+        let failure = try #require(throws: Interrupted.self) { try events.get() }
+        #expect((failure.error as? SessionError)?.statusCode == 503)
     }
 
     @Test func `a source outlasts an open circuit`() async throws {

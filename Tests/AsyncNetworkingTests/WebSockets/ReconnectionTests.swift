@@ -339,6 +339,21 @@ import Testing
         }
     }
 
+    @Test func `without a policy, any Retry-After is waited for`() async throws {
+        try await StubServer.with { server in
+            server.route(
+                "/", .status(503, headers: ["Retry-After": "120"]),
+                Script([.acceptWebSocket(), .closeWebSocket(code: 1000)]))
+            let clock = ManualClock()
+            let session = SessionManager(for: server) { $0.clock = clock }
+            let request = try session.request(.get, "/")
+            async let result: Void = session.withWebSockets(for: request) { socket in for try await _ in socket {} }
+            #expect(try await clock.sleepers(count: 1) == [.seconds(121)])
+            clock.advance(by: .seconds(121))
+            try await result
+        }
+    }
+
     @Test(arguments: [Script.Ending.close, .reset])
     func `a refusal whose body is cut is not a lost connection`(ending: Script.Ending) async throws {
         try await StubServer.with { server in

@@ -480,8 +480,10 @@ enum Oracles {
             !ledger.facts.dateWasMoved
         else { return }
         ledger.cover("oracle.7.retryAfter")
+        // An event source without a policy of its own has no limit.
+        let isSource = arrival.request.headers[.accept] == "text/event-stream"
         // A date may be near when the response of the second of two exchanges arrives.
-        if seconds > 60, !settings.sendsConcurrently {
+        if seconds > 60, !settings.sendsConcurrently, !isSource {
             ledger.violate(7, "call \(arrival.call) is repeated in spite of Retry-After: \(seconds)")
         }
         // A date has whole seconds. Other segments of a download may be on their way.
