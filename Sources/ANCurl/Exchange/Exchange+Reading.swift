@@ -118,6 +118,7 @@ extension Exchange: WholeBodySource {
         case .system(let error): return TransportError(.internalInconsistency(error.description), context: context)
         default:
             context.message = failure.reason
+            if case .truncated = failure { context.endsWithinCoding = true }
             return TransportError(.invalidContentEncoding, context: context)
         }
     }

@@ -391,6 +391,8 @@ public struct FailureContext: Hashable, Sendable {
     public var callDuration: Duration { callHistory.duration }
     /// The events of the call before the exchange failed; set by a session.
     package var callHistory = CallHistory()
+    /// Whether the body is complete, but ends within its content coding.
+    package var endsWithinCoding = false
     /// The metrics of the exchange that failed; `nil` if it did not begin.
     package var metrics: TransferMetrics?
 

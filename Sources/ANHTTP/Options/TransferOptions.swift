@@ -56,7 +56,8 @@ public struct TransferOptions: Hashable, Sendable {
     public var decodesContent = true
     /// The limits for decoding compressed responses; by default 1 GiB, and 200 times the received bytes.
     ///
-    /// A body that exceeds one fails with ``TransportError/Reason/responseTooLarge(_:)``.
+    /// A body that exceeds one fails with ``TransportError/Reason/responseTooLarge(_:)``. The default limits do not apply
+    /// to an event source of a session.
     public var decompressionLimit = DecompressionLimit()
 
     /// The maximum size in bytes of a response body that is collected in memory, both before and after decompression;

@@ -38,6 +38,11 @@ final class EventReader {
         if request.headers.first(.cacheControl) == nil { request.headers[.cacheControl] = "no-store" }
         request.cachePolicy = .reload
         request.isLongLived = request.isLongLived ?? true
+        request.changeOptions { options in
+            // The size of an event bounds the memory; the sum of all events has no limit.
+            guard options.decompressionLimit == DecompressionLimit() else { return }
+            (options.decompressionLimit.maximumSize, options.decompressionLimit.maximumRatio) = (nil, nil)
+        }
         self.request = request
     }
 
@@ -51,6 +56,7 @@ final class EventReader {
         guard !isFinished else { return nil }
         do {
             while true {
+                try Task.checkCancellation()
                 if let event = try parser.next() { return event }
                 guard try await readMore() else { break }
             }
@@ -85,6 +91,8 @@ final class EventReader {
                 plan.receive()
                 return true
             }
+        } catch let error as TransportError where error.context.endsWithinCoding {
+            // Servers that end a feed often do not end its content coding.
         } catch {
             let error = await disconnect(failing: error) ?? error
             try Task.checkCancellation()

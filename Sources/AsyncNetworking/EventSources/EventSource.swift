@@ -37,7 +37,9 @@ public import FoundationEssentials
 /// iteration ends, so does the connection; if the calling task is cancelled, `next()` throws `CancellationError` after
 /// the exchange has ended.
 ///
-/// A connection without any bytes, not even comments, for ``ANHTTP/Timeouts/idle`` counts as lost.
+/// A connection without any bytes, not even comments, for ``ANHTTP/Timeouts/idle`` counts as lost. The default
+/// ``ANHTTP/TransferOptions/decompressionLimit`` does not apply to a compressed response, which may end without the end of
+/// its content coding; one that the session or the request sets does.
 public struct EventSource: AsyncSequence, Sendable {
     let core: Core
 

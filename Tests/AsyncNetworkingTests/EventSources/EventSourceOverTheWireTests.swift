@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
+import ANSystem
 import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
@@ -36,6 +38,61 @@ import Testing
         #expect(continued == continued.sorted())
         #expect(continued.count >= 100)
         #expect(Set(continued).isSubset(of: Set(1...last)))
+    }
+
+    /// A response with an event of a size, compressed by gzip.
+    private static func compressed(_ size: Int, _ change: (inout Data) -> Void = { _ in }) throws -> Script {
+        let text = Array("id: 1\ndata: \(String(repeating: "a", count: size))\n\n".utf8)
+        var deflater = try Deflater(format: .gzip)
+        var output = [UInt8](repeating: 0, count: text.count + 100)
+        var span = output.mutableSpan
+        var room = unsafe span.mutableBytes
+        let step = try unsafe deflater.step(text.span.bytes, isEnd: true, into: &room)
+        var data = Data(output.prefix(step.produced))
+        change(&data)
+        return .reply(
+            headers: ["Content-Type": "text/event-stream", "Content-Encoding": "gzip"], body: .bytes(data))
+    }
+
+    /// Returns the sizes of the events of a source, with the error that ended it.
+    private static func sizes(
+        _ script: Script, _ change: (inout Request) -> Void = { _ in }
+    ) async throws -> (sizes: [Int], reason: TransportError.Reason?) {
+        try await StubServer.with { server in
+            server.route("/feed", script, .status(204))
+            var request = Request(url: server.url("/feed"))
+            request.retryPolicy = immediate
+            change(&request)
+            var sizes: [Int] = []
+            do {
+                let source = SessionManager(for: server).events(for: request, reconnectionTime: .zero)
+                for try await event in source { sizes.append(event.data.utf8.count) }
+            } catch let error as SessionError {
+                return (sizes, error.reason)
+            }
+            return (sizes, nil)
+        }
+    }
+
+    @Test func `a compressed source has the limit of the request, and none by default`() async throws {
+        let size = 4 << 20
+        let unlimited = try await Self.sizes(Self.compressed(size))
+        #expect(unlimited.sizes == [size])
+        #expect(unlimited.reason == nil)
+        let limited = try await Self.sizes(Self.compressed(size)) {
+            $0.changeOptions { $0.decompressionLimit.maximumSize = 1 << 20 }
+        }
+        #expect(limited.sizes == [])
+        guard case .responseTooLarge? = limited.reason else { throw Planned() }
+    }
+
+    @Test func `a source goes on after a response without the end of its content coding`() async throws {
+        // The checksum and the length are missing.
+        let truncated = try await Self.sizes(Self.compressed(10) { $0.removeLast(8) })
+        #expect(truncated.sizes == [10])
+        #expect(truncated.reason == nil)
+        let malformed = try await Self.sizes(Self.compressed(10) { $0[$0.count - 8] ^= 1 })
+        #expect(malformed.reason == .invalidContentEncoding)
     }
 
     @Test func `a rejection whose body is cut is not a lost connection`() async throws {

@@ -137,6 +137,22 @@ extension EventSourceTests {
         #expect(session.tasks.isEmpty)
     }
 
+    @Test func `a cancelled task receives no event that has arrived before`() async throws {
+        let transport = MockTransport(.stream(["data: 1\n\ndata: 2\n\n"], type: "text/event-stream", then: .hang))
+        let source = session(transport).events(for: try Self.request())
+        let task = Task {
+            var count = 0
+            await #expect(throws: CancellationError.self) {
+                for try await _ in source {
+                    count += 1
+                    cancelCurrentTask()
+                }
+            }
+            return count
+        }
+        #expect(await task.value == 1)
+    }
+
     @Test func `a cancelled task sends nothing`() async throws {
         let transport = MockTransport(.hang)
         let source = session(transport).events(for: try Self.request())
