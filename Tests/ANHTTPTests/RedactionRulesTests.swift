@@ -174,6 +174,8 @@ import Testing
         ("{'token':'secr", "{'token':\"…\""), ("{'token':'secr'", "{'token':\"…\""),
         (#"{a:'x, "token":"secret"}"#, #"{a:'x, "token":"…"}"#),
         (#"{a:1/* "token":"secret"}"#, #"{a:1/* "token":"…"}"#),
+        (#"{'token':'secr, et"#, #"{'token':"…""#),
+        (")]}'\n{\"token\":\"secret\",\"b\":\"it's\"}", ")]}'\n{\"token\":\"…\",\"b\":\"it's\"}"),
         (#"{"token" x:"secret"}"#, #"{"token" x:"…"}"#), ("{a:it's,b:it's,pin:1}", "{a:it's,b:it's,pin:0}"),
     ])
     func `members of JSON5 lose their secrets`(text: String, expected: String) {

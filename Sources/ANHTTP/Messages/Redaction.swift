@@ -275,12 +275,12 @@ public struct Redaction: Hashable, Sendable {
         return type.contains("json") || Self.looksLikeJSON(bytes) ? Data(json(bytes)) : body
     }
 
-    /// Whether a text begins as an object or array, possibly after a byte order mark. A record separator begins each text of
-    /// a sequence (RFC 7464).
+    /// Whether a text begins as an object or array, possibly after a byte order mark, or after the characters by which servers
+    /// keep others from running it as a script. A record separator begins each text of a sequence (RFC 7464).
     private static func looksLikeJSON(_ text: [UInt8]) -> Bool {
         let content = text.dropFirst(text.starts(with: "\u{FEFF}".utf8) ? 3 : 0)
         let first = content.first { !isBlank($0) && $0 != 0x1E }
-        return first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
+        return first == UInt8(ascii: "{") || first == UInt8(ascii: "[") || content.starts(with: ")]}'".utf8)
     }
 
     private func form(_ body: Data) -> Data {
@@ -372,26 +372,29 @@ public struct Redaction: Hashable, Sendable {
         var name: ArraySlice<UInt8>?
         var hiddenNames = 0
         var mayHaveComments = !isComment
+        /// Whether a value or a name may begin, perhaps with an apostrophe.
+        var mayBegin = true
         while index < text.count {
             var end = index + 1
             switch text[index] {
             case UInt8(ascii: ":"):
                 result.append(text[index])
+                mayBegin = true
                 // The order of members with hidden values says nothing of their names.
                 if depth == nil, let name, hides(Self.string(name)) { (depth, hiddenNames) = (0, 0) }
                 name = nil
             case UInt8(ascii: "{"), UInt8(ascii: "["):
                 result.append(text[index])
                 depth = depth.map { $0 + 1 }
-                name = nil
+                (name, mayBegin) = (nil, true)
             case UInt8(ascii: "}"), UInt8(ascii: "]"):
                 result.append(text[index])
                 depth = depth.flatMap { $0 > 0 ? $0 - 1 : nil }
-                name = nil
+                (name, mayBegin) = (nil, false)
             case UInt8(ascii: ","):
                 result.append(text[index])
                 if depth == 0 { depth = nil }
-                name = nil
+                (name, mayBegin) = (nil, true)
             case let byte where byte == 0x1E || Self.isBlank(byte):
                 result.append(byte)
             case UInt8(ascii: "/") where mayHaveComments && Self.beginsComment(text[index...]):
@@ -406,12 +409,16 @@ public struct Redaction: Hashable, Sendable {
                 result += text[index..<content.lowerBound] + json(Array(text[content]), isComment: true)
                 result += text[content.upperBound..<end]
             default:
-                let endOfString = Self.endOfString(text, from: index)
+                var endOfString: Int?
+                if text[index] == UInt8(ascii: "\"") || mayBegin {
+                    endOfString = Self.endOfString(text, from: index, isHidden: depth != nil)
+                }
                 if let endOfString {
                     end = endOfString
                 } else {
                     while end < text.count, !Self.endsLiteral(text[end...]) { end += 1 }
                 }
+                mayBegin = false
                 let (token, isString) = (text[index..<end], endOfString != nil)
                 if isString || !(name?.first.map(Self.isQuote) ?? false) { name = token }
                 let isName = text[end...].first { !Self.isBlank($0) } == UInt8(ascii: ":")
@@ -485,15 +492,15 @@ public struct Redaction: Hashable, Sendable {
     private static func isQuote(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") }
 
     /// The index after the string that begins at an index; `nil` if none does. A text that is cut off may end in one in
-    /// double quotes. An apostrophe without another one after it begins none: more is hidden then.
-    private static func endOfString(_ text: [UInt8], from start: Int) -> Int? {
+    /// double quotes. An apostrophe without another one after it begins one in a hidden value only: more is hidden then.
+    private static func endOfString(_ text: [UInt8], from start: Int, isHidden: Bool) -> Int? {
         let quote = text[start]
         guard isQuote(quote) else { return nil }
         var index = start + 1
         while index < text.count, text[index] != quote {
             index += text[index] == UInt8(ascii: "\\") ? 2 : 1
         }
-        guard index < text.count else { return quote == UInt8(ascii: "\"") ? text.count : nil }
+        guard index < text.count else { return isHidden || quote == UInt8(ascii: "\"") ? text.count : nil }
         return index + 1
     }
 
