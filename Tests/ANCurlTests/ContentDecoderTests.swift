@@ -271,8 +271,10 @@ import Testing
             try Body.decode([data], codings: ["gzip, gzip"], limit: limit)
         }
         limit.maximumRatio = nil
-        limit.maximumSize = 50 * Body.emptyMembers.count - 1
-        #expect(throws: ContentDecoder.Failure.tooLarge(.decompressed(limit: 50 * Body.emptyMembers.count - 1))) {
+        // A decoder may hold a block of its input.
+        let least = 50 * (Body.emptyMembers.count - (160 << 10))
+        limit.maximumSize = least - 1
+        #expect(throws: ContentDecoder.Failure.tooLarge(.decompressed(limit: least - 1))) {
             try Body.decode([data], codings: ["gzip, gzip"], limit: limit)
         }
         limit.maximumSize? += 1

@@ -233,13 +233,15 @@ extension ContentDecoder {
         private func decodedCount(by index: Int) -> Int {
             let produced = stages[index].producedCount
             guard index > 0 else { return produced }
-            return produced + max(0, stages[index].consumedCount - produced) * Self.costOfNothing
+            return produced + max(0, stages[index].consumedCount - produced - Self.largestBlock) * Self.costOfNothing
         }
 
         /// The work of one call, in bytes consumed and produced.
         private static let workOfCall = 1 << 20
         /// The bytes that take as long as a step without any.
         private static let workOfStep = 64
+        /// What a decoder may take before its first output: a block of zstd (RFC 8878 §3.1.1.2.4), and some more.
+        private static let largestBlock = 160 << 10
         /// The number of decoded bytes as which a byte counts that is decoded to nothing: 1,000 for the shortest member of
         /// gzip.
         private static let costOfNothing = 50
