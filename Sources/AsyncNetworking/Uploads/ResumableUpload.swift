@@ -53,6 +53,8 @@ package struct ResumableUpload: Sendable {
     private var exchange: UploadExchange?
     /// Whether the last bytes were sent, and the server has not answered since.
     private var mayBeComplete = false { didSet { known?.mayBeComplete = mayBeComplete } }
+    /// Whether that was so before the current request was sent.
+    private var mightBeCompleteBefore = false
     /// Whether the server has all bytes, and is asked for its response again.
     private var isReplaying = false
     /// The numbers of exchanges since the last progress or wait, and of times that the server has forgotten the upload.
@@ -155,7 +157,11 @@ package struct ResumableUpload: Sendable {
     ///   - sentAll: Whether the content was sent to its end.
     package mutating func interrupt(mayHaveReachedServer: Bool, sentAll: Bool) -> Bool {
         // Content of no bytes has been sent with the head.
-        if let range = exchange?.range, !range.isEmpty, !sentAll { mayBeComplete = false }
+        if let range = exchange?.range {
+            if range.isEmpty ? !mayHaveReachedServer : !sentAll {
+                mayBeComplete = range.isEmpty && mightBeCompleteBefore
+            }
+        }
         return mayHaveReachedServer ? canGoOn : true
     }
 
@@ -378,6 +384,7 @@ package struct ResumableUpload: Sendable {
     private mutating func send(_ next: UploadExchange) -> Action {
         turns += 1
         guard turns <= Self.mostTurns else { return .fail(.server("it makes no progress")) }
+        mightBeCompleteBefore = mayBeComplete
         if let range = next.range {
             if range.upperBound == length { mayBeComplete = true }
             sentEnd = max(sentEnd, range.upperBound)

@@ -42,13 +42,13 @@ extension SessionManager {
         }
     }
 
-    /// Returns the fields with which a request creates an upload, except the sensitive ones, which may be other ones later,
-    /// and the name of the program.
+    /// Returns the fields with which a request creates an upload, except the sensitive ones and others that may differ when
+    /// the upload is continued.
     private nonisolated func creation(of request: Request) -> [String] {
         var fields = request.headers
         fields.fill(from: pipeline.headers)
         let sensitive = (request.redirectPolicy ?? pipeline.redirectPolicy).sensitiveHeaders
-        fields.removeAll { sensitive.contains($0.name) || $0.name == .userAgent }
+        fields.removeAll { sensitive.contains($0.name) || UploadJob.passingFields.contains($0.name.canonicalName) }
         return Set(fields.map(\.name)).sorted { $0.canonicalName < $1.canonicalName }.map { name in
             "\(name.canonicalName): \(fields[values: name].joined(separator: ", "))"
         }
@@ -327,6 +327,10 @@ private final class UploadJob {
         .uploadMetadata, .idempotencyKey, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange,
         .range,
     ]
+    /// Fields that say nothing of what is created: the name of the program, and those of single calls.
+    fileprivate static let passingFields: Set<String> = Set(
+        creationFields.subtracting([.uploadMetadata]).map(\.canonicalName)
+            + ["user-agent", "date", "traceparent", "tracestate", "x-request-id"])
     private static let defaultRetries = 8
 }
 
@@ -359,7 +363,8 @@ public struct UploadOptions: Sendable {
     /// name, and ends with `.upload`. It has mode 0600, and contains the URL of the upload on the server, which may be secret. The
     /// next durable upload of the same file to the same URL continues there, unless the file was changed, replaced or
     /// moved, or the upload was created with other header fields, of which a salted checksum is stored; those in
-    /// ``RedirectPolicy/sensitiveHeaders`` and `User-Agent` may differ. The record is removed when the upload is complete,
+    /// ``RedirectPolicy/sensitiveHeaders``, `User-Agent`, `Idempotency-Key`, conditions and those of single calls, such as
+    /// `Date`, `X-Request-ID` and `traceparent`, may differ. The record is removed when the upload is complete,
     /// or the server has rejected it. While it runs, another durable upload of the file to that URL fails with
     /// ``SessionError/FileFailure/Reason/inUse``.
     public var isDurable = false

@@ -162,6 +162,8 @@ actor UploadRecord {
     /// The path of a record that is being written.
     private let replacement: String
     private var contents: Contents
+    /// Whether the file is that of an earlier upload with other fields, which this one has not replaced.
+    private var isOfAnother = false
     /// Whether the directory was flushed since the file was replaced, as far as this process knows.
     private var isNamed: Bool
 
@@ -199,7 +201,10 @@ actor UploadRecord {
         var contents = Contents(source.stamp, creation)
         do throws(SystemError) {
             let file = try PartialFile(path: path, opening: .either, mode: 0o600)
-            if let earlier = try Self.read(file), earlier.isOf(source.stamp, creation) { contents = earlier }
+            if let earlier = try Self.read(file) {
+                if earlier.isOf(source.stamp, creation) { contents = earlier }
+                isOfAnother = contents.known == nil && earlier.stamp.isSameVersion(as: source.stamp)
+            }
             self.file = consume file
         } catch {
             throw .file(path, error)
@@ -246,13 +251,13 @@ actor UploadRecord {
         file.take()?.keep()
         file = consume next
         contents = changed
-        isNamed = false
+        (isNamed, isOfAnother) = (false, false)
     }
 
     /// Closes the file, which is kept if the upload can go on, and removed otherwise.
     func close() {
         // Removed before it is unlocked: another upload may then have its own.
-        if contents.known == nil { for path in [path, replacement] { FileLocation.remove(path) } }
+        if contents.known == nil, !isOfAnother { for path in [path, replacement] { FileLocation.remove(path) } }
         file.take()?.keep()
     }
 
