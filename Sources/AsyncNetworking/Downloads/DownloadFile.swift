@@ -290,7 +290,7 @@ final class DownloadFile {
     func beginWhole(_ head: ResponseHead, _ body: ResponseBody) throws(SessionError) {
         let isChanged = isChanged(head, body)
         let isSame =
-            !isChanged && known?.representation.isConfirmed(by: head, hasPieceDigests: hasPieceDigests) == true
+            !isChanged && known?.representation.isConfirmed(by: head, hasDigests: hasPieceDigests) == true
         do throws(SystemError) {
             if isSame, !parts.isEmpty { try partial?.rewind(to: 0) } else { try partial?.startOver() }
             // Another download may have left a record, whose bytes these replace. Without it, the file would be that of
@@ -420,7 +420,8 @@ final class DownloadFile {
         }
         guard device == nil else { return file }
         let location = location ?? FileLocation(ProcessDirectories.absolute(file.path))
-        try DownloadRecord.checkDestination(location.path)
+        // A closure may leave the file where it is.
+        if location.path != partial?.path { try DownloadRecord.checkDestination(location.path) }
         do throws(SystemError) {
             guard location.isReplaceable || location.isDirectory else { throw SystemError.exists }
             if job.destination.createsIntermediateDirectories { try location.createDirectories() }
@@ -566,7 +567,8 @@ extension DownloadFile {
     func planRest(after data: ResumeData) {
         plan = ResumePlan(
             offset: data.offset, of: data.representation, startsOver: job.options.startsOverIfNotResumable,
-            isIdentity: storesAsReceived, hasParts: !parts.isEmpty, hasPieceDigests: hasPieceDigests)
+            isIdentity: storesAsReceived, hasParts: !parts.isEmpty,
+            isIdentifiedByDigest: hasPieceDigests || expectedDigest != nil)
     }
 }
 

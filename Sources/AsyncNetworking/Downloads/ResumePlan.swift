@@ -34,7 +34,7 @@ package struct ResumePlan: Hashable, Sendable {
     private let isIdentity: Bool
     /// Whether there are bytes after a gap, which stay if a response with the whole is of the same representation.
     private let hasParts: Bool
-    private let hasPieceDigests: Bool
+    private let isIdentifiedByDigest: Bool
     /// Whether the request has a `Range` of its own, so that the file consists of that range.
     private var hasOwnRange = false
 
@@ -50,13 +50,13 @@ package struct ResumePlan: Hashable, Sendable {
     /// whereas a range after the end would be an error.
     package init(
         offset: Int64, of representation: Representation, startsOver: Bool, isIdentity: Bool = true,
-        hasParts: Bool = false, hasPieceDigests: Bool = false
+        hasParts: Bool = false, isIdentifiedByDigest: Bool = false
     ) {
         self.offset = max(0, representation.totalBytes.map { min(offset, max($0, 1) - 1) } ?? offset)
         self.representation = representation
         self.startsOver = startsOver
         self.isIdentity = isIdentity
-        (self.hasParts, self.hasPieceDigests) = (hasParts, hasPieceDigests)
+        (self.hasParts, self.isIdentifiedByDigest) = (hasParts, isIdentifiedByDigest)
     }
 
     /// The action for a response.
@@ -98,7 +98,7 @@ package struct ResumePlan: Hashable, Sendable {
                 return .fail(.wrongRange(head.headers.first(.contentRange)))
             }
             guard (200...299).contains(status) else { return .reject }
-            let isSame = !isReplaced && representation.isConfirmed(by: head, hasPieceDigests: hasPieceDigests)
+            let isSame = !isReplaced && representation.isConfirmed(by: head, hasDigests: isIdentifiedByDigest)
             return hasParts && !isSame && !startsOver ? .fail(.changed) : .write
         }
         switch status {
@@ -192,10 +192,11 @@ package struct Representation: Codable, Hashable, Sendable {
         return selection?.matches(fields) ?? true
     }
 
-    /// Whether a response with the whole is known to have this representation. The digests of pieces identify it without
-    /// a validator.
-    package func isConfirmed(by head: ResponseHead, hasPieceDigests: Bool) -> Bool {
-        (hasPieceDigests || validator?.isConfirmed(by: head) == true) && totalBytes == head.contentLength
+    /// Whether a response with the whole is known to have this representation. The program's digests identify it without a
+    /// validator.
+    package func isConfirmed(by head: ResponseHead, hasDigests: Bool) -> Bool {
+        (hasDigests || validator?.isConfirmed(by: head) == true)
+            && head.contentLength.map { $0 == totalBytes } != false
     }
 
     /// Whether a response with a part belongs to another representation.

@@ -48,6 +48,18 @@ import Testing
         }
     }
 
+    @Test func `a durable download that is continued may stay where it is`() async throws {
+        try await StubServer.with { server in
+            try await breakOff(server)
+            let data = try #require(ResumeData.left(at: file))
+            let download = SessionManager(for: server).download(
+                resuming: data, to: .chosen(temporaryDirectory: directory.path) { $0.path })
+            #expect(try await download.value.path == "\(file).part")
+            #expect(try directory.read("file.part") == Self.bytes)
+            #expect(try directory.contents == ["file.part"])
+        }
+    }
+
     @Test func `compressed content is not requested, because it could not be resumed`() async throws {
         try await StubServer.with { server in
             try await breakOff(server)

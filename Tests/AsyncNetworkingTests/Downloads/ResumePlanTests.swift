@@ -152,17 +152,17 @@ import Testing
             ([.eTag: "\"2\"", .contentLength: "1000"], false, false, false),
             ([.eTag: "\"1\"", .contentLength: "1000"], true, false, false),
             ([.eTag: "\"1\"", .contentLength: "999"], false, false, false),
-            ([.eTag: "\"1\""], false, false, false), ([.contentLength: "1000"], false, false, false),
+            ([.eTag: "\"1\""], false, false, true), ([.contentLength: "1000"], false, false, false),
             ([.contentLength: "1000"], false, true, true), ([.contentLength: "999"], false, true, false),
         ] as [(HTTPFields, Bool, Bool, Bool)])
     func `bytes after a gap stay with the same version, and are lost only if it may start over`(
-        fields: HTTPFields, isReplaced: Bool, hasPieceDigests: Bool, isSame: Bool
+        fields: HTTPFields, isReplaced: Bool, isIdentifiedByDigest: Bool, isSame: Bool
     ) throws {
         let head = try Self.head(200, fields)
         func action(startsOver: Bool, hasParts: Bool) -> ResumePlan.Action {
             ResumePlan(
                 offset: 0, of: Self.representation(), startsOver: startsOver, hasParts: hasParts,
-                hasPieceDigests: hasPieceDigests
+                isIdentifiedByDigest: isIdentifiedByDigest
             ).action(for: head, isReplaced: isReplaced)
         }
         #expect(action(startsOver: false, hasParts: true) == (isSame ? .write : .fail(.changed)))
