@@ -81,7 +81,9 @@ public struct RequestCoalescing: Interceptor, FieldPreservingInterceptor {
             let response = try await WaitGraph.leading(flight) {
                 let response = try await next(request)
                 let data = try await response.body.collect(upTo: limit)
-                return SharedResponse(head: response.head, body: data, ending: response.body.ending ?? ResponseEnding())
+                return SharedResponse(
+                    head: response.head, body: data, ending: response.body.ending ?? ResponseEnding(),
+                    origin: response.body.origin)
             }
             // The request may have got the token of another user.
             let isShared = await next.pipeline.tokenGenerations == key.tokens
@@ -149,6 +151,11 @@ private struct SharedResponse: Sendable {
     let head: ResponseHead
     let body: Data
     let ending: ResponseEnding
+    let origin: ResponseSource?
 
-    var open: OpenResponse { OpenResponse(head: head, body: ResponseBody(body, ending: ending)) }
+    var open: OpenResponse {
+        var body = ResponseBody(body, ending: ending)
+        body.origin = origin
+        return OpenResponse(head: head, body: body)
+    }
 }

@@ -57,6 +57,16 @@ import Testing
             ])
     }
 
+    @Test func `a stored response that is shared is one of the cache`() async throws {
+        let manager = SessionManager(on: MockTransport(.data(Data("x".utf8), headers: [.cacheControl: "max-age=60"]))) {
+            $0.cache = .memory()
+            $0.eventMonitors = [figures]
+            $0.interceptors = [RequestCoalescing()]
+        }
+        for _ in 0..<2 { _ = try await manager.get("a") }
+        #expect(figures.all.map(\.source) == [.network, .cache])
+    }
+
     @Test(arguments: [false, true])
     func `a response that an interceptor made has no source`(isRead: Bool) async throws {
         struct Answer: Interceptor {
