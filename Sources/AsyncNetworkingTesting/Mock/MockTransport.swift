@@ -220,7 +220,10 @@ public final class MockTransport: Transport {
             let data: Data
             do {
                 data = try await exchange.collect(upTo: limit)
-            } catch let error as TransportError where head.mayBeDiscarded && error.reason != .shutDown {
+            } catch
+                where head.mayBeDiscarded && !(error is CancellationError)
+                && (error as? TransportError)?.reason != .shutDown
+            {
                 // As libcurl's transport: the failure is one of reading the body.
                 return OpenResponse(head: head, body: ResponseBody(source: exchange))
             }

@@ -76,12 +76,13 @@ public final class RecordingTransport: Transport {
         if mode == .replay || (mode == .update && FileManager.default.fileExists(atPath: path)) {
             entries = try HAR(Data(contentsOf: URL(filePath: path))).entries
             // What cannot be replayed is recorded again.
-            if mode == .update { entries.removeAll { $0.obstacle != nil || $0.isPartial || !$0.isReplayed } }
+            if mode == .update { entries.removeAll { $0.obstacle != nil || $0.isCutByLimit || !$0.isReplayed } }
         }
         cassette = Cassette(entries, matching, redaction)
         replay = ReplayTransport(cassette)
         state = Lock(State(lines: try entries.map(HAR.line).enumerated().map { Line(number: $0, data: $1) }))
-        if sends { try state.withLock { try $0.write(to: path) } }
+        let isNew = mode == .record || mode == .update && !FileManager.default.fileExists(atPath: path)
+        if isNew { try state.withLock { try $0.write(to: path) } }
     }
 
     /// The features of the transport that sends requests.

@@ -107,6 +107,9 @@ extension HAR.Entry {
     /// Whether only a part of the response's body was recorded.
     var isPartial: Bool { response.content.isTruncated == true }
 
+    /// Whether the recorder has left a part out, which the program has read.
+    var isCutByLimit: Bool { isPartial && (response.content.comment != nil || response.content.text == nil) }
+
     /// The end of a body of which only a part was recorded.
     fileprivate var cut: ReplayFailure {
         let part = response.content.text == nil ? "without its body" : "in part"
