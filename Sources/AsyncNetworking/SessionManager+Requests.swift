@@ -220,7 +220,8 @@ extension ResponseBody {
     func excerpt(
         of head: ResponseHead, after beginning: Data = Data(), upTo limit: Int, on clock: any Clock<Duration>
     ) async throws -> Data {
-        let excerpt = Lock(Data(beginning.prefix(limit)))
+        guard beginning.count < limit else { return beginning.prefix(limit) }
+        let excerpt = Lock(beginning)
         if isWhole || head.contentLength == 0 {
             try await read(into: excerpt, upTo: limit)
         } else {
@@ -232,6 +233,7 @@ extension ResponseBody {
                     try await withTaskCancellationHandler {
                         try await read(into: excerpt, upTo: limit)
                     } onCancel: {
+                        noteDisuse?()
                         cancel()
                     }
                     isRead.withLock { $0 = true }
@@ -257,6 +259,7 @@ extension ResponseBody {
             throw error
         } catch {
             // The rejection is the result, and not what became of its body.
+            noteDisuse?()
         }
     }
 }

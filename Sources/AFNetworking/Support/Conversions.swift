@@ -118,9 +118,9 @@ extension HTTPFields {
 }
 
 extension ResponseHead {
-    /// The expected number of bytes in the body; -1 if it is unknown, which includes compressed bodies.
+    /// The expected number of bytes in the body; -1 if it is unknown, which includes bodies that are decompressed.
     var expectedContentLength: Int64 {
-        hasContentCoding ? -1 : contentLength ?? -1
+        isDecodable ? -1 : contentLength ?? -1
     }
 }
 

@@ -103,7 +103,7 @@ struct PartialImage {
     /// Creates the file of a response. Its size is unknown if the response has a content coding: the bytes are counted
     /// after decoding.
     init(_ head: ResponseHead) {
-        totalBytes = head.hasContentCoding ? nil : head.contentLength
+        totalBytes = head.isDecodable ? nil : head.contentLength
     }
 
     /// The progress of receiving the file.
