@@ -13,22 +13,20 @@ public struct RequestBody: Sendable {
     package let content: Content
     /// How a session encodes the body; `nil` for one that is sent as it is.
     package let encoding: Encoding?
-    private var sharedGate: Gate?
-    /// The files that are read while the bytes are generated.
-    private var sources: [String] = []
+    private var source: Source?
     /// The paths of the files that the bytes are read from, as far as they are known.
-    package var files: [String] { if case .file(let path) = content { [path] } else { sources } }
+    package var files: [String] { if case .file(let path) = content { [path] } else { source?.files ?? [] } }
 
     /// Returns when the next bytes may be read; `nil`, the default, if they may be read at any time. Awaited before the
     /// first and after each chunk.
     package var gate: (@Sendable () async throws -> Void)? {
-        get { sharedGate?.wait }
-        set { sharedGate = newValue.map(Gate.init) }
+        get { source?.wait }
+        set { source = Source(newValue, files: source?.files ?? []) }
     }
 
-    private init(content: Content, encoding: Encoding? = nil, sources: [String] = []) {
+    private init(content: Content, encoding: Encoding? = nil, files: [String] = []) {
         self.content = content
-        self.sources = sources
+        source = Source(nil, files: files)
         self.encoding = encoding
     }
 
@@ -50,7 +48,7 @@ public struct RequestBody: Sendable {
     /// Returns this body with the gate and the files of another one, from which it was made.
     package func gated(as original: RequestBody) -> RequestBody {
         var body = self
-        (body.sharedGate, body.sources) = (original.sharedGate, original.files)
+        body.source = Source(original.gate, files: original.files)
         return body
     }
 
@@ -160,7 +158,7 @@ public struct RequestBody: Sendable {
     package static func writer(
         length: Int64?, isReplayable: Bool, files: [String] = [], _ write: @escaping BodyWriting
     ) -> RequestBody {
-        RequestBody(content: .writer(length: length, isReplayable: isReplayable, write: write), sources: files)
+        RequestBody(content: .writer(length: length, isReplayable: isReplayable, write: write), files: files)
     }
 
     /// The kind of the body: none, bytes in memory, a file with its path, or a stream whose bytes are produced while it
@@ -258,12 +256,15 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// A gate behind a reference, for the same reason.
-    private final class Gate: Sendable {
-        let wait: @Sendable () async throws -> Void
+    /// The gate, and the files that are read while bytes are generated, behind a reference for the same reason.
+    private final class Source: Sendable {
+        let wait: (@Sendable () async throws -> Void)?
+        let files: [String]
 
-        init(_ wait: @escaping @Sendable () async throws -> Void) {
-            self.wait = wait
+        /// Creates the reference; `nil` if there are neither.
+        init?(_ wait: (@Sendable () async throws -> Void)?, files: [String]) {
+            guard wait != nil || !files.isEmpty else { return nil }
+            (self.wait, self.files) = (wait, files)
         }
     }
 }

@@ -106,7 +106,7 @@ public struct ResponseHead: Sendable {
     }
 
     /// Whether the body has a content coding (RFC 9110 §8.4), as sent.
-    package var hasContentCoding: Bool { !headers.contentCodings.isEmpty }
+    package var hasContentCoding: Bool { headers.contains(.contentEncoding) && !headers.contentCodings.isEmpty }
 
     /// Whether the body is one that a transport decodes: it has a content coding, and is not a part of the encoded
     /// representation.

@@ -83,17 +83,18 @@ public struct RedirectPolicy: Sendable {
 
     /// Returns the request to send after a response, or `nil` if the response is not a redirect with a `Location`.
     ///
-    /// - Parameter strictURL: Returns the URL that a request to a URL is sent to.
+    /// - Parameter strictURL: Returns the URL that a request is sent to if it has the given one.
     @inline(never)
     func proposal(
-        after head: ResponseHead, to request: Request, strictURL: (URL) -> URL = { $0 }
+        after head: ResponseHead, to request: Request, strictURL: (URL, Request) -> URL = { url, _ in url }
     ) throws(SessionError) -> Request? {
         guard isEnabled, [301, 302, 303, 307, 308].contains(head.status.code),
             let location = head.headers.first(where: { $0.name == .location })?.reference
         else { return nil }
         var next = request
         next.url = try target(
-            location, from: request.url, isUpgrade: request.webSocketOptions != nil, strictURL: strictURL)
+            location, from: request.url, isUpgrade: request.webSocketOptions != nil
+        ) { strictURL($0, request) }
         if Self.becomesGet(request.method, status: head.status.code) {
             next.method = .get
             next.body = .none
@@ -206,10 +207,7 @@ extension Pipeline {
         of response: inout OpenResponse, to request: Request, by policy: RedirectPolicy, _ call: inout Call
     ) async throws -> Request? {
         let head = response.head
-        guard var target = try policy.proposal(after: head, to: request, strictURL: { strictURL($0, for: request) })
-        else {
-            return nil
-        }
+        guard var target = try policy.proposal(after: head, to: request, strictURL: strictURL) else { return nil }
         if let decision = policy.decision {
             let ahead = readAhead(&response, to: request, &call)
             let decided = try await decision(.init(head: head, original: request, proposed: target))
