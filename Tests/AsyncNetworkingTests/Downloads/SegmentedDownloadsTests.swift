@@ -168,22 +168,29 @@ private final class Counter: Sendable {
     }
 
     @Test func `segments that wait for a connection are not requested again and again`() async throws {
-        let gate = try ScriptGate()
-        try await StubServer.with { server in
-            let slow = ServedFile(Self.bytes, pace: Script.Pace(bytes: 1_000, every: .milliseconds(1)))
-            server.route("/file") { request in
-                request.headers["Range"] == nil
-                    ? slow.script(for: request) : Script([.wait(gate)] + slow.script(for: request).actions)
+        let clock = ManualClock()
+        let gates = try (1..<40).map { _ in try ScriptGate() }
+        let fields: HTTPFields = [.contentLength: "400000", .eTag: "\"1\""]
+        let transport = MockTransport { request in
+            guard request.headers[.range] == nil else { return MockResponse([.hang]) }
+            let chunks = gates.enumerated().flatMap { number, gate in
+                [.chunk(Self.bytes[number * 10_000..<(number + 1) * 10_000]), .wait(gate)] as [MockResponse.Step]
             }
-            var options = Self.options(4)
-            options.segmentTuning.interval = .milliseconds(2)
-            // On a busy machine the first request takes longer than others may wait for their heads.
-            let manager = SessionManager(for: server) { $0.transfer.timeouts.idle = nil }
-            _ = try await manager.download("file", to: .file(file), options: options).value
-            #expect(try directory.read("file") == Self.bytes)
-            #expect(server.activity.requests.count <= 5)
+            return MockResponse([.head(.ok, fields)] + chunks + [.chunk(Self.bytes.suffix(10_000))])
+        }
+        let manager = SessionManager(on: transport) { $0.clock = clock }
+        async let response = manager.download("file", to: .file(file), options: Self.options(4)).value
+        _ = try await transport.requests(count: 4)
+        for (number, gate) in gates.enumerated() {
+            try await eventually {
+                try directory.contents.contains { try directory.read($0).count == (number + 1) * 10_000 }
+            }
+            _ = try await clock.passWaits(1)
             gate.open()
         }
+        _ = try await response
+        #expect(try directory.read("file") == Self.bytes)
+        #expect(transport.requests.count == 4)
     }
 
     struct Hostile: Sendable, CustomTestStringConvertible {
