@@ -324,6 +324,7 @@ actor CurlEngine {
             if leavesAlternative || transfer.mustRepeat(after: code) {
                 repeatRequest(of: transfer)
             } else {
+        state.removeOverlays()
                 finish(transfer, transfer.outcome(code))
                 if code == CURLE_OK, let monitor { retireConnection(monitor, brokenFor: transfer) }
             }

@@ -82,19 +82,25 @@ final class HandleShares: Sendable {
     /// The size from which libcurl leaves out cookies, and the request's own `Cookie` field with them.
     static let maximumFieldSize = 8190 - "Cookie: ".utf8.count
 
-    /// Removes cookies with a name that a response without TLS has set, and that overlay secure ones (RFC 6265bis §5.7):
-    /// libcurl checks this only for cookies of the same domain.
-    func removeOverlays(named name: String, from url: URL) {
-        guard let host = Cookie.host(of: url) else { return }
+    /// Removes cookies that responses without TLS have set, and that overlay secure ones (RFC 6265bis §5.7): libcurl
+    /// checks this only for cookies of the same domain.
+    ///
+    /// - Parameter names: The names of the cookies in lowercase, by the host of the response.
+    func removeOverlays(_ names: [String: Set<String>]) {
         withCookies {
             let stored = stored
-            let secure = stored.filter { $0.isSecure && !$0.isExpired() }
-            store(
-                stored.filter { cookie in
-                    !cookie.isSecure && cookie.mayBeSet(by: host) && cookie.name.lowercased() == name.lowercased()
-                        && secure.contains(where: cookie.overlays)
-                }
-                .map(\.ended))
+            let all = names.values.reduce(into: Set()) { $0.formUnion($1) }
+            let related = Dictionary(grouping: stored) { $0.name.lowercased() }.filter { all.contains($0.key) }
+            for (name, cookies) in related {
+                let secure = cookies.filter { $0.isSecure && !$0.isExpired() }
+                guard !secure.isEmpty else { continue }
+                store(
+                    cookies.filter { cookie in
+                        !cookie.isSecure && secure.contains(where: cookie.overlays)
+                            && names.contains { $1.contains(name) && cookie.mayBeSet(by: $0) }
+                    }
+                    .map(\.ended))
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 import ANHTTP
 import ANSystem
 import CCurl
+import FoundationEssentials
 import Glibc
 
 /// The state shared by an engine and libcurl's callbacks. Accessed on the loop's thread only.
@@ -32,6 +33,8 @@ final class LoopState {
     @safe @exclusivity(unchecked) var (receiving, sending) = (
         SpeedSchedule<Transfer>(\.bytesReceivedPerSecond), SpeedSchedule<Transfer>(\.bytesSentPerSecond)
     )
+    /// The names of the cookies that responses without TLS have set since ``removeOverlays()``, by host.
+    @safe @exclusivity(unchecked) private var insecureCookies: [String: Set<String>] = [:]
     /// The transfers that have become WebSocket connections, by socket.
     @safe @exclusivity(unchecked) var upgraded: [Int32: Transfer] = [:]
     /// A buffer for the bytes of a WebSocket connection.
@@ -61,6 +64,23 @@ final class LoopState {
         let name = unsafe String(cString: constant)
         constants[UInt(bitPattern: constant)] = name
         return name
+    }
+
+    // MARK: Cookies
+
+    /// Notes a cookie that a response without TLS has set.
+    func noteInsecureCookie(named name: String, from url: URL) {
+        guard let host = Cookie.host(of: url) else { return }
+        insecureCookies[host, default: []].insert(name.lowercased())
+    }
+
+    /// Removes the noted cookies that overlay secure ones: before others learn of the response, and at the latest when
+    /// libcurl has read what had arrived, because the head may never end. Not for each line, because libcurl tells its
+    /// cookies in quadratic time: 3,000 in 14 ms.
+    func removeOverlays() {
+        guard !insecureCookies.isEmpty else { return }
+        context.shares.removeOverlays(insecureCookies)
+        insecureCookies = [:]
     }
 
     // MARK: Timer

@@ -155,10 +155,12 @@ extension Transfer {
             let first = unsafe line.first, first | 0x20 == UInt8(ascii: "s"),
             let name = unsafe Cookie.name(setBy: Array(line))
         {
-            loop.context.shares.removeOverlays(named: name, from: exchange.request.url)
+            loop.noteInsecureCookie(named: name, from: exchange.request.url)
         }
         do throws(HeaderParser.Failure) {
-            switch unsafe try state.parser.receive(line.assumingMemoryBound(to: UInt8.self)) {
+            let event = unsafe try state.parser.receive(line.assumingMemoryBound(to: UInt8.self))
+            if case .none = event {} else { loop.removeOverlays() }
+            switch event {
             case .none: break
             case .informational(let head):
                 exchange.events?.receive(.informational(head))
