@@ -169,6 +169,18 @@ import Testing
         }
     }
 
+    @Test func `an event loop without requests closes its idle connections`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .text("ok") }
+            let transport = try pool { $0.maximumIdleAge = .zero }
+            for connection in 0..<2 {
+                _ = try await transport.text(server.request())
+                try await server.connections(open: 0)
+                #expect(server.activity.requests.last?.connection == connection)
+            }
+        }
+    }
+
     /// With libcurl before 8.10.1, which does not keep connections with prior knowledge, this could not fail.
     @Test func `plain HTTP does not use a connection that speaks HTTP/2`() async throws {
         try await StubServer.with { server in

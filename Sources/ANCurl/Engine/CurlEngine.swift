@@ -38,6 +38,8 @@ actor CurlEngine {
     /// The multi handle; `nil` after ``shutdown()``, which frees it and closes its connections.
     @safe @exclusivity(unchecked) private(set) var multi: MultiHandle?
     @safe @exclusivity(unchecked) private(set) var active: [ObjectIdentifier: Transfer] = [:]
+    /// The time since which no exchange is active; `nil` before the first one, and after the connections were closed.
+    @safe @exclusivity(unchecked) private var idleSince: MonotonicInstant?
     /// Whether capacity was released, or became larger, since waiting exchanges were last admitted.
     @safe @exclusivity(unchecked) private var mayAdmit = false
     /// The messages of this turn; a property so that its storage is reused.
@@ -241,6 +243,7 @@ actor CurlEngine {
         startWaiting()
         resumeAttempts()
         followConnections()
+        closeConnectionsOfIdleLoop()
         let timeout = millisecondsUntilNextTimer()
         return isReading ? 0 : timeout
     }
@@ -253,6 +256,20 @@ actor CurlEngine {
             multi?.remove(transfer.handle)
             start(transfer)
         }
+    }
+
+    /// When the connections are closed if no exchange begins: libcurl looks only for a new one whether idle connections are
+    /// too old, or closed by their servers, and others may begin on other loops for ever.
+    private var idleEnd: MonotonicInstant? {
+        guard active.isEmpty else { return nil }
+        return idleSince?.advanced(by: .seconds(1 + max(1, context.limits.maximumIdleAge.wholeSeconds)))
+    }
+
+    private func closeConnectionsOfIdleLoop() {
+        guard let idleEnd, idleEnd <= state.now, multi != nil else { return }
+        idleSince = nil
+        guard let fresh = try? MultiHandle(reportingTo: state) else { return }
+        multi = fresh
     }
 
     /// Makes libcurl try the next address of a name: a change of the pauses is what makes it look at a transfer soon. See
@@ -294,7 +311,7 @@ actor CurlEngine {
 
     /// Determines when the next turn is due.
     private func millisecondsUntilNextTimer() -> Int32 {
-        due = Self.earlier(state.curlTimer, deadlines.first)
+        due = Self.earlier(Self.earlier(state.curlTimer, deadlines.first), idleEnd)
         // Asked in each turn of the loop.
         if !state.receiving.isEmpty { due = Self.earlier(due, state.receiving.due(at: state.now)) }
         if !state.sending.isEmpty { due = Self.earlier(due, state.sending.due(at: state.now)) }
@@ -447,6 +464,7 @@ actor CurlEngine {
         }
         leave(exchange, connected: transfer.state.clock.connected != nil)
         active[ObjectIdentifier(exchange)] = nil
+        if active.isEmpty { idleSince = state.now }
         finish(exchange, result)
         state.didLeave(transfer.state.connection.socket)
     }
