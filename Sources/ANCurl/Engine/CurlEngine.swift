@@ -324,6 +324,7 @@ actor CurlEngine {
     }
 
     func finishCompleted() {
+        state.removeOverlays()
         while let (transfer, code) = multi?.nextFinished() {
             if code == CURLE_OK, let channel = transfer.exchange.webSocket {
                 upgrade(transfer, channel)
@@ -341,7 +342,6 @@ actor CurlEngine {
             if leavesAlternative || transfer.mustRepeat(after: code) {
                 repeatRequest(of: transfer)
             } else {
-        state.removeOverlays()
                 finish(transfer, transfer.outcome(code))
                 if code == CURLE_OK, let monitor { retireConnection(monitor, brokenFor: transfer) }
             }
@@ -474,8 +474,13 @@ actor CurlEngine {
 
     /// Notes whether the name of a transfer's server was found, if that is known.
     private func noteLookup(of transfer: Transfer, _ result: Result<ResponseEnding, any Error>) {
+        // The code, because a shortage of descriptors has another reason, and is cached as well.
         let hasFailed =
-            if case .failure(let error as TransportError) = result { error.reason == .cannotResolve } else { false }
+            if case .failure(let error as TransportError) = result {
+                error.context.curlCode == Int32(CURLE_COULDNT_RESOLVE_HOST.rawValue)
+            } else {
+                false
+            }
         // A connection that was open before tells nothing.
         let isFound = transfer.state.clock.connected != nil && transfer.handle.long(CURLINFO_NUM_CONNECTS) > 0
         guard hasFailed || isFound else { return }
