@@ -142,6 +142,22 @@ import Testing
         #expect(connections.indices.map(Int32.init).filter(table.isReplaced) == replaced)
     }
 
+    @Test func `new requests do not use a connection that is too old, also after further input`() {
+        var table = ConnectionTable()
+        let (start, local) = (MonotonicInstant.now, SocketAddress(host: "192.0.2.1", port: 50_000))
+        let ends = ConnectionTable.Ends(local: local, remote: SocketAddress(host: "192.0.2.2", port: 443))
+        table.insert(ends, socket: 3, origin: "a", generation: 0, version: .http2, at: start)
+        let end = start.advanced(by: .seconds(5))
+        let isAged = table.isAged(3, above: .seconds(5), at: end)
+        #expect(!isAged && !table.isReplaced(3))
+        let later = end.advanced(by: .seconds(1))
+        let isAgedLater = table.isAged(3, above: .seconds(5), at: later)
+        #expect(isAgedLater)
+        table.noteInput(3, at: later)
+        #expect(table.generation(of: "a") == 1)
+        #expect(table.isReplaced(3))
+    }
+
     @Test func `the generation of a server without connections is that of the first ones`() {
         var table = Self.table([(0, true), (1, false)])
         table.remove(0)

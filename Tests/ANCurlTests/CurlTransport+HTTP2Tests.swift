@@ -306,42 +306,6 @@ import Testing
         }
     }
 
-    @Test func `frames are not inspected on a connection whose first stream was not`() async throws {
-        try await withServer { server in
-            let gate = try ScriptGate()
-            server.fallback { _ in
-                var script = Script.http2([.head(1), .data(1, "first", endsStream: true)])
-                script.actions.removeLast()
-                // If streams were counted from the second one, its number would be 1, which is refused.
-                let resets = HTTP2Frame.reset(1, code: 7).bytes + HTTP2Frame.reset(3, code: 8).bytes
-                script.actions += [.wait(gate), .send(resets), .hang]
-                return script
-            }
-            let transport = try CurlTransport()
-            // The address needs no resolver, but with one no frames are inspected.
-            let first = server.request(
-                options: options { $0.connection.dnsOverHTTPS = URL(string: "https://resolver.invalid/") })
-            #expect(try await transport.text(first) == "first")
-            let second = server.request(method: .post, body: .bytes(Data("body".utf8)), options: options())
-            let recorder = EventRecorder()
-            try await withThrowingTaskGroup { group in
-                group.addTask {
-                    let error = await #expect(throws: TransportError.self) {
-                        try await transport.collect(second, reporting: recorder)
-                    }
-                    guard case .connectionLost(.beforeResponse) = error?.reason else {
-                        Issue.record("\(String(describing: error))")
-                        return
-                    }
-                }
-                _ = try await recorder.first { if case .uploadProgress = $0 { true } else { false } }
-                gate.open()
-                try await group.waitForAll()
-            }
-            #expect(server.activity.connectionsAccepted == 1)
-        }
-    }
-
     @Test func `a final response that comes before a reset is delivered, though the request's body is open`()
         async throws
     {

@@ -2,6 +2,7 @@
 
 package import ANHTTP
 package import ANSystem
+package import FoundationEssentials
 
 /// A table of the open connections that have carried a request, by socket.
 ///
@@ -35,6 +36,8 @@ package struct ConnectionTable {
         var isHTTP10 = false
         /// Whether the connection may be dead.
         var isSuspect = false
+        /// Whether the connection is older than it may be.
+        var isAged = false
         /// The generation of the origin's connections that it belongs to; `nil` if there is none.
         var generation: Int?
         /// How long the server keeps the connection open while it is idle, and the time since when it is idle.
@@ -104,11 +107,13 @@ package struct ConnectionTable {
     }
 
     /// How a connection is made, as far as libcurl does not compare it: its versions 8.9 to 8.21 do not compare interfaces,
-    /// those before 8.19 no credentials of tunnels (CVE-2026-3784), none the header fields of tunnels, and those before 8.5
-    /// not the authorities with which a proxy that forwards requests was verified.
+    /// those before 8.19 no credentials of tunnels (CVE-2026-3784), none the header fields of tunnels or the resolver, and
+    /// those before 8.5 not the authorities with which a proxy that forwards requests was verified.
     package struct Way: Equatable {
         /// The local interface, address or host name, as in the options; `nil` for any.
         package var localInterface: String?
+        /// The resolver for DNS over HTTPS; `nil` for the system's.
+        package var resolver: URL?
         /// The credential for which a proxy has opened the tunnel; `nil` without one.
         package var tunnelCredential: Credential?
         /// The values of the `Proxy-Authorization` fields for which a proxy has opened the tunnel.
@@ -117,10 +122,11 @@ package struct ConnectionTable {
         package var proxyRoots: TrustRoots?
 
         package init(
-            localInterface: String? = nil, tunnelCredential: Credential? = nil, tunnelFields: [String] = [],
-            proxyRoots: TrustRoots? = nil
+            localInterface: String? = nil, resolver: URL? = nil, tunnelCredential: Credential? = nil,
+            tunnelFields: [String] = [], proxyRoots: TrustRoots? = nil
         ) {
             self.localInterface = localInterface
+            self.resolver = resolver
             self.tunnelCredential = tunnelCredential
             self.tunnelFields = tunnelFields
             self.proxyRoots = proxyRoots
@@ -192,15 +198,27 @@ package struct ConnectionTable {
         reviewGenerations(of: entries[Int(socket)].origin)
     }
 
-    /// Determines which connections an origin's new requests use: those of the latest generation of which none may be dead,
-    /// because libcurl chooses one, or of another generation.
+    /// Returns whether a connection is too old for another request. libcurl asks so only of idle ones.
+    package mutating func isAged(_ socket: Int32, above limit: Duration, at now: MonotonicInstant) -> Bool {
+        guard contains(socket), let opened = entries[Int(socket)].opened, opened.duration(to: now) > limit else {
+            return false
+        }
+        if !entries[Int(socket)].isAged {
+            entries[Int(socket)].isAged = true
+            reviewGenerations(of: entries[Int(socket)].origin)
+        }
+        return true
+    }
+
+    /// Determines which connections an origin's new requests use: those of the latest generation of which none may be dead
+    /// or is too old, because libcurl chooses one, or of another generation.
     private mutating func reviewGenerations(of origin: String) {
         let members = sockets.values.map { entries[Int($0)] }.filter { $0.origin == origin && $0.generation != nil }
-        let suspect = Set(members.filter(\.isSuspect).map(\.generation))
+        let unfit = Set(members.filter { $0.isSuspect || $0.isAged }.map(\.generation))
         let numbers = members.compactMap(\.generation)
         hasChanged = true
-        guard let last = numbers.max(), last > 0 || !suspect.isEmpty else { return generations[origin] = nil }
-        let latest = numbers.filter { !suspect.contains($0) }.max()
+        guard let last = numbers.max(), last > 0 || !unfit.isEmpty else { return generations[origin] = nil }
+        let latest = numbers.filter { !unfit.contains($0) }.max()
         generations[origin] = CurrentGeneration(number: latest ?? last + 1, isTaken: latest != nil)
     }
 
@@ -213,9 +231,10 @@ package struct ConnectionTable {
         return generation == self.generation(of: entries[Int(socket)].origin)
     }
 
-    /// Whether a connection is to be closed after its exchanges: it may be dead, or others take its place.
+    /// Whether a connection is to be closed after its exchanges: it may be dead or is too old, or others take its place.
     package func isReplaced(_ socket: Int32) -> Bool {
-        isSuspect(socket) || !isOffered(socket) && generations[entries[Int(socket)].origin]?.isTaken != false
+        isSuspect(socket) || contains(socket) && entries[Int(socket)].isAged
+            || !isOffered(socket) && generations[entries[Int(socket)].origin]?.isTaken != false
     }
 
     /// The connections that are to be closed after their exchanges.

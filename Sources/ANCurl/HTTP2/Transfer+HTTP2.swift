@@ -49,7 +49,7 @@ extension Transfer {
     private func connectionMonitor() -> HTTP2Monitor? {
         guard state.connection.isHTTP2, let socket = state.connection.socket else { return nil }
         if let monitor = loop.monitors[socket] { return monitor }
-        // The streams are counted from the first one. Earlier requests may have had options that prevent that.
+        // The streams are counted from the first one.
         guard state.connection.isFirst else { return nil }
         // With TLS to a proxy, the BIO of encrypted bytes is not the socket's. libcurl's own requests to a
         // DNS-over-HTTPS resolver could open streams that are not counted.

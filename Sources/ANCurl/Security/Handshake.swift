@@ -391,21 +391,26 @@ extension EasyHandle {
         try set(CURLOPT_PROXY_SSL_OPTIONS, Int(CURLSSLOPT_ALLOW_BEAST))
     }
 
-    /// Sets the key by which libcurl searches for a connection or session to reuse: that of the security settings, and the
-    /// generation of the origin's connections. libcurl does not compare callbacks, but the directory of authorities, which
-    /// is otherwise unused.
-    func setKey(of security: ConnectionSecurity, generation: Int) throws(CurlFailure) {
-        try set(CURLOPT_CAPATH, generation == 0 ? security.key : "\(security.key)#\(generation)")
+    /// Sets the key by which libcurl searches for a connection or session to reuse: that of the security settings, the local
+    /// interface and the resolver, and the generation of the origin's connections. libcurl compares neither callbacks nor
+    /// each of these, but the directory of authorities, which is otherwise unused.
+    func setKey(
+        of security: ConnectionSecurity, _ options: ConnectionOptions, generation: Int
+    ) throws(CurlFailure) {
+        var key = security.key
+        if let interface = options.localInterface { key += "@\(interface)" }
+        if let resolver = options.dnsOverHTTPS { key += "@\(resolver.absoluteString)" }
+        try set(CURLOPT_CAPATH, generation == 0 ? key : "\(key)#\(generation)")
     }
 
     /// Sets the TLS options that represent the security settings.
-    func apply(_ security: ConnectionSecurity, resumesSessions: Bool) throws(CurlFailure) {
-        try setKey(of: security, generation: 0)
+    func apply(_ security: ConnectionSecurity, _ options: borrowing TransferOptions) throws(CurlFailure) {
+        try setKey(of: security, options.connection, generation: 0)
         // libcurl checks the name as well, by its own rules.
         let policy = security.policy
         if !policy.validatesDomainName || policy.evaluator != nil { try set(CURLOPT_SSL_VERIFYHOST, 0) }
         // A resumed session presents no certificates, neither the server's nor the one that would be chosen.
-        if !resumesSessions || !security.isPlain || security.identityChooser != nil {
+        if !options.tls.resumesSessions || !security.isPlain || security.identityChooser != nil {
             try set(CURLOPT_SSL_SESSIONID_CACHE, false)
         }
     }

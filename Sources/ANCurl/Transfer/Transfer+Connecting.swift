@@ -241,9 +241,10 @@ extension Transfer {
     /// How a connection for the request is made; `nil` for directly.
     private var way: ConnectionTable.Way? {
         let localInterface = exchange.options.connection.localInterface
-        guard exchange.mayUseProxy || localInterface != nil else { return nil }
+        let resolver = exchange.options.connection.dnsOverHTTPS
+        guard exchange.mayUseProxy || localInterface != nil || resolver != nil else { return nil }
         return ConnectionTable.Way(
-            localInterface: localInterface, tunnelCredential: exchange.tunnelCredential,
+            localInterface: localInterface, resolver: resolver, tunnelCredential: exchange.tunnelCredential,
             tunnelFields: exchange.tunnelFields,
             proxyRoots: mayUseTLSProxy ? exchange.options.tls.trustRoots : nil)
     }
@@ -254,7 +255,7 @@ extension Transfer {
     private func isUsable(_ socket: Int32, isIdle: Bool, local: SocketAddress, remote: SocketAddress) -> Bool {
         let isOpen =
             state.connection.isHTTP2
-            ? !Self.hasEnded(socket) && !loop.connections.isSuspect(socket)
+            ? !Self.hasEnded(socket) && !loop.connections.isSuspect(socket) && !isAged(socket)
                 && (loop.monitors[socket].map { !$0.isClosing } ?? !mayHaveEnded(socket))
             : !Self.hasInput(socket) && !hasBufferedInput
                 && !(isIdle && loop.connections.isExpired(socket, at: loop.now))
@@ -266,6 +267,11 @@ extension Transfer {
         let takesBody = exchange.upload.length != nil || !loop.connections.isHTTP10(socket)
         return isOpen && loop.connections.wasMade(socket, way) && isChosenVersion && takesBody
             && hasChosenEnds(local, remote)
+    }
+
+    private func isAged(_ socket: Int32) -> Bool {
+        guard let limit = loop.context.limits.maximumAge else { return false }
+        return loop.connections.isAged(socket, above: .seconds(max(1, limit.wholeSeconds)), at: loop.now)
     }
 
     /// Whether an address belongs to the chosen version of IP. Recent versions of libcurl (8.23) do not compare it with

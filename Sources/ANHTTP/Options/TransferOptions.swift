@@ -152,13 +152,11 @@ public enum HTTPVersionPolicy: Hashable, Sendable {
     case http2PriorKnowledge
     /// HTTP/3, HTTP/2 or HTTP/1.1: a new connection to an `https` URL is attempted over QUIC, and also over TCP if QUIC
     /// fails or takes longer than 200 ms, and the one that is established first is used. An open connection is reused,
-    /// whichever its version. With a proxy, a Unix-domain socket or an `http` URL, the same as ``automatic``; a proxy
-    /// counts even if ``Proxy/bypass`` or `no_proxy` names the host. Fails with
+    /// whichever its version. With a proxy, a Unix-domain socket or an `http` URL, the same as ``automatic``. Fails with
     /// ``TransportError/Reason/unsupported(_:)`` if the linked libcurl lacks HTTP/3. See CURLOPT_HTTP_VERSION(3).
     case http3
     /// HTTP/3 only. An `http` URL, a proxy, a Unix-domain socket, and a linked libcurl that lacks HTTP/3 fail a request
-    /// with ``TransportError/Reason/unsupported(_:)``; a proxy counts even if ``Proxy/bypass`` or `no_proxy` names the
-    /// host.
+    /// with ``TransportError/Reason/unsupported(_:)``.
     case http3Only
 }
 
@@ -212,6 +210,9 @@ public struct ConnectionOptions: Hashable, Sendable {
     /// it is made through the proxy of the environment, if any, regardless of ``TransferOptions/proxy``, and
     /// ``addresses`` do not apply to it. If that proxy is connected to over TLS, requests fail with
     /// ``TransportError/Reason/unsupported(_:)``; list the server in `no_proxy`.
+    ///
+    /// A request whose server differs from the session's uses no addresses that others have found, and no connections made
+    /// for another resolver. The addresses that it finds may be used by others for 60 s.
     public var dnsOverHTTPS: URL?
     /// The idle time after which the system sends TCP keep-alive probes, and the interval between them, rounded up to
     /// whole seconds, at least 1 s; 60 s by default, `nil` for no probes. The connection is lost when as many probes in
@@ -304,7 +305,8 @@ public struct ConnectionLimits: Hashable, Sendable {
     public var maximumIdleAge = Duration.seconds(118)
     /// The longest time after its establishment for which a connection is still reused, rounded up to whole seconds, at
     /// least 1 s and at most about 24 days; `nil`, the default, for no limit. Exchanges in progress are not
-    /// interrupted. See CURLOPT_MAXLIFETIME_CONN(3).
+    /// interrupted. A connection of HTTP/2 over TLS is not used for new requests after that time although others use it;
+    /// over HTTP/3 the limit is that of idle connections. See CURLOPT_MAXLIFETIME_CONN(3).
     public var maximumAge: Duration?
     /// The maximum number of bytes of bodies and WebSocket messages that wait for slow readers and slow servers in the
     /// buffers of all exchanges together, including what libcurl keeps; `nil`, the default, for no more than the limits of
