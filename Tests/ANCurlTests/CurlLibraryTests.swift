@@ -70,8 +70,8 @@ import Testing
             (0x08_10_00, [.unlockedLookups, .keptLookups, .droppedFields]),
             (0x08_13_00, [.unlockedLookups, .keptLookups, .droppedFields]),
             (0x08_14_00, [.keptLookups, .droppedFields]),
-            (0x08_15_00, [.keptLookups, .droppedFields]), (0x08_16_00, [.unreadInput]),
-            (0x09_00_00, [.unreadInput]),
+            (0x08_15_00, [.keptLookups, .droppedFields, .restoredRoots]), (0x08_16_00, [.unreadInput, .restoredRoots]),
+            (0x09_00_00, [.unreadInput, .restoredRoots]),
         ] as [(UInt32, CurlDefects)])
     func `each version has the defects that it was released with`(version: UInt32, defects: CurlDefects) {
         #expect(CurlDefects(version: version) == defects)

@@ -34,7 +34,7 @@ import Testing
     @Test(
         arguments: [
             ("/a/../b", "/b"), ("/a/%2e%2E/b", "/b"), ("/a/b/.%2e/?q=/../", "/a/?q=/../"),
-            ("/.well-known/%2ea", "/.well-known/%2ea"),
+            ("/.well-known/%2Ea", "/.well-known/%2Ea"),
         ] as [(target: String, sent: String)])
     func `dot segments are neither sent nor signed, whether their dots are encoded or not`(
         target: String, sent: String

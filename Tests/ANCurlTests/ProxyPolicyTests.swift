@@ -43,6 +43,18 @@ import Testing
         #expect(proxy?.credential == nil)
     }
 
+    @Test(
+        arguments: [
+            ("http://user:secret@proxy.example:3128", "http://proxy.example:3128"),
+            ("user@proxy.example", "proxy.example"), ("https://a:b@c@proxy.example/", "https://proxy.example/"),
+            ("http://proxy.example", nil), ("proxy.example/a@b", nil), ("", nil),
+        ] as [(String, String?)])
+    func `the user information of a proxy of the environment can be left out`(proxy: String, expected: String?) {
+        let address = ProxyPolicy.environment.addressWithoutUser(isSecure: true) { _ in proxy }
+        #expect(address == expected)
+        #expect(ProxyPolicy.none.addressWithoutUser(isSecure: true) { _ in proxy } == nil)
+    }
+
     /// In processes of their own, because of the environment.
     @Test(.exitTest) func `an untrusted or closed proxy of the environment is named`() async {
         await #expect(processExitsWith: .success) {

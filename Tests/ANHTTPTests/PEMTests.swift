@@ -26,6 +26,12 @@ import Testing
         #expect(try PEM.revocationLists(in: Data((Self.first + Self.second).utf8)).map(\.count) == [3, 6])
     }
 
+    @Test(arguments: [0, 1, 47, 48, 49, 500])
+    func `certificates are written as text`(count: Int) throws {
+        let certificates = [Data(repeating: 7, count: count), Data("second".utf8)]
+        #expect(try PEM.certificates(in: PEM.text(of: certificates)) == certificates)
+    }
+
     @Test(arguments: [
         // Cut off, in each of its lines.
         "-----BEGIN X509 CRL-----\nBAUG\nBwgJ\n", "-----BEGIN X509 CRL-----\nBA", "-----BEGIN X509 CRL-----",

@@ -117,6 +117,9 @@ package struct CurlDefects: OptionSet, Sendable {
     /// also if its server has closed it.
     package static let unreadInput = Self(rawValue: 1 << 9)
 
+    /// An authority option that is unset is that of the build (since 5df33efab4).
+    package static let restoredRoots = Self(rawValue: 1 << 10)
+
     /// The size in bytes of the lines that are sent by all versions.
     static let longestLine = 300 << 10
 
@@ -134,7 +137,7 @@ package struct CurlDefects: OptionSet, Sendable {
         (.unlockedLookups, 0x08_10_00..<0x08_14_00), (.keptLookups, 0x08_10_00..<0x08_16_00),
         (.droppedFields, 0x08_0D_00..<0x08_16_00), (.countedResolvers, 0..<0x08_09_00),
         (.successiveAddresses, 0..<0x08_10_00), (.forgottenAttempts, 0..<0x08_04_00),
-        (.unreadInput, 0x08_16_00..<UInt32.max),
+        (.unreadInput, 0x08_16_00..<UInt32.max), (.restoredRoots, 0x08_15_00..<UInt32.max),
         (.countedQueue, 0x08_08_00..<0x08_10_00),
     ]
 

@@ -59,7 +59,9 @@ final class Exchange: Sendable {
         self.events = events
         self.upload = upload
         isSecure = request.url.isHTTPS
-        mayUseProxy = sharedOptions.value.proxy.mayBeUsed(for: request.url)
+        mayUseProxy =
+            sharedOptions.value.connection.unixSocketPath == nil
+            && sharedOptions.value.proxy.mayBeUsed(for: request.url)
         proxyUse = mayUseProxy ? sharedOptions.value.proxyUse(for: request) : nil
         cookies = CookieHandling(request, sharedOptions.value)
         authentication = request.transportAuthentication

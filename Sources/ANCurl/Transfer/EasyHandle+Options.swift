@@ -39,7 +39,7 @@ extension EasyHandle {
     func applyOptions(of exchange: Exchange, curlVersion: Int) throws(TransportError) {
         do {
             try set(CURLOPT_HTTP_VERSION, curlVersion)
-            try applyAll(exchange.sharedOptions, mayUseTLS: exchange.mayUseTLS, mayUseProxy: exchange.mayUseProxy)
+            try applyAll(exchange.sharedOptions, for: exchange)
         } catch let failure as CurlFailure {
             throw failure.transportError
         } catch let error as TransportError {
@@ -49,18 +49,18 @@ extension EasyHandle {
         }
     }
 
-    private func applyAll(_ options: SharedTransferOptions, mayUseTLS: Bool, mayUseProxy: Bool) throws {
+    private func applyAll(_ options: SharedTransferOptions, for exchange: Exchange) throws {
         if let timeout = options.value.expectContinueTimeout {
             try set(CURLOPT_EXPECT_100_TIMEOUT_MS, timeout.wholeMilliseconds)
         }
-        if mayUseTLS { try apply(options.value.tls, mayUseProxy) }
-        try apply(options.value.proxy, mayUseProxy)
+        if exchange.mayUseTLS { try apply(options.value.tls, mayUseTLSProxy: exchange.mayUseTLSProxy) }
+        try apply(options.value.proxy, for: exchange)
         try apply(options.value.connection)
     }
 
     /// Sets the TLS options, which apply to the server and to a proxy over TLS alike. libcurl chooses the trusted
-    /// authorities for servers only if it does not give access to its TLS contexts; see ``apply(_:resumesSessions:)``.
-    private func apply(_ tls: TLSOptions, _ mayUseProxy: Bool) throws(CurlFailure) {
+    /// authorities for servers only if it does not give access to its TLS contexts; see ``apply(_:_:)-(ConnectionSecurity,_)``.
+    private func apply(_ tls: TLSOptions, mayUseTLSProxy: Bool) throws {
         try set(CURLOPT_SSLVERSION, tls.curlVersions)
         try set(CURLOPT_PROXY_SSLVERSION, tls.curlVersions)
         if let ciphers = tls.cipherList {
@@ -71,39 +71,33 @@ extension EasyHandle {
         }
         if let curves = tls.curves { try set(CURLOPT_SSL_EC_CURVES, curves) }
         if !tls.resumesSessions { try set(CURLOPT_SSL_SESSIONID_CACHE, false) }
-        try apply(tls.trustRoots, mayUseProxy)
+        if mayUseTLSProxy { try apply(CurlRoots(tls.trustRoots), to: .proxies) }
+        guard CurlLibrary.usesOpenSSL else { return try apply(CurlRoots(tls.trustRoots), to: .servers) }
+        try set(CURLOPT_CAINFO, nil)
+        if try CurlLibrary.current.get().defects.contains(.restoredRoots) {
+            // libcurl would read its file of all authorities for each connection, or fail because there is none.
+            try set(CURLOPT_CAINFO_BLOB, blob: CurlRoots.nobody)
+        }
     }
 
-    private func apply(_ roots: TrustRoots, _ mayUseProxy: Bool) throws(CurlFailure) {
-        var file: String?
-        var directory: String?
-        var blob: Data?
-        switch roots {
-        case .system: (file, directory) = (SystemRoots.current.file, SystemRoots.current.directory)
-        case .file(let path): file = path
-        case .pem(let bytes): blob = bytes
-        // With certificates in memory, libcurl reads no certificate file.
-        case .systemAnd(let bytes): (directory, blob) = (SystemRoots.current.directory, bytes)
-        }
-        // A file is read again for new connections, also if libcurl has read it before.
-        // Without this option, it does so anyway.
-        if case .file = roots { try? set(CURLOPT_CA_CACHE_TIMEOUT, 0) }
-        if mayUseProxy {
-            try set(CURLOPT_PROXY_CAINFO, file)
-            try set(CURLOPT_PROXY_CAPATH, directory)
-            if let blob { try set(CURLOPT_PROXY_CAINFO_BLOB, blob: blob) }
-        }
-        let isLibcurls = !CurlLibrary.usesOpenSSL
-        try set(CURLOPT_CAINFO, isLibcurls ? file : nil)
-        try set(CURLOPT_CAPATH, isLibcurls ? directory : nil)
-        if isLibcurls, let blob { try set(CURLOPT_CAINFO_BLOB, blob: blob) }
+    private func apply(_ roots: CurlRoots, to party: CurlRoots.Party) throws(CurlFailure) {
+        let (file, directory, blob) = party.options
+        try set(file, roots.file)
+        try set(directory, roots.directory)
+        if let bytes = roots.bytes { try set(blob, blob: bytes) }
     }
 
-    private func apply(_ policy: ProxyPolicy, _ mayUseProxy: Bool) throws {
+    private func apply(_ policy: ProxyPolicy, for exchange: Exchange) throws {
         // Also for exceptions that libcurl itself does not understand; see CURLOPT_NOPROXY(3).
-        guard mayUseProxy else { return try useNoProxy() }
+        guard exchange.mayUseProxy else { return try useNoProxy() }
         switch policy {
-        case .environment, .none: break
+        case .none: break
+        case .environment:
+            guard exchange.authentication?.proxy != nil,
+                let address = policy.addressWithoutUser(
+                    isSecure: exchange.isSecure, environment: ProxyPolicy.variable)
+            else { break }
+            try set(CURLOPT_PROXY, address)
         case .proxy(let proxy):
             if proxy.host.unicodeScalars.contains(where: { "/?#@\\ ".unicodeScalars.contains($0) })
                 || proxy.host.hasControlCharacters
@@ -155,6 +149,72 @@ extension EasyHandle {
             try set(CURLOPT_TCP_KEEPINTVL, probe)
         }
     }
+}
+
+/// Trusted authorities as libcurl reads them, for proxies and where it verifies servers. None of the options is unset: from
+/// 8.21 on, an unset one is that of its build (since 5df33efab4).
+private struct CurlRoots {
+    var file: String?
+    var directory = Self.emptyDirectory
+    /// Certificates in PEM, with which libcurl reads no file.
+    var bytes: Data?
+
+    /// A directory that all Linux systems have and that contains no files.
+    private static let emptyDirectory = "/proc/self/task"
+
+    /// - Throws: ``TransportError`` with ``TransportError/TLSFailure/badTrustRoots``.
+    init(_ roots: TrustRoots) throws(TransportError) {
+        let system = SystemRoots.current
+        switch roots {
+        case .system:
+            (file, directory) = (system.file, system.directory ?? Self.emptyDirectory)
+            if system.file == nil { bytes = Self.nobody }
+        case .file(let path):
+            bytes = try Self.text(of: .file(path))
+        case .pem(let data):
+            bytes = try Self.text(of: .data(data))
+        case .systemAnd(let data):
+            bytes = try Self.text(of: .data(data))
+            if let found = system.directory {
+                directory = found
+            } else if let file = system.file {
+                bytes?.append(try Self.text(of: .file(file)))
+            }
+        }
+    }
+
+    private static func text(of source: FileOrData) throws(TransportError) -> Data {
+        guard let bytes = try? source.read(), let certificates = try? PEM.certificates(in: bytes), !certificates.isEmpty
+        else { throw TransportError(.tls(.badTrustRoots)) }
+        return PEM.text(of: certificates)
+    }
+
+    /// Whom roots are for, with the options that hold them.
+    enum Party {
+        case servers, proxies
+
+        var options: (file: CURLoption, directory: CURLoption, blob: CURLoption) {
+            switch self {
+            case .servers: (CURLOPT_CAINFO, CURLOPT_CAPATH, CURLOPT_CAINFO_BLOB)
+            case .proxies: (CURLOPT_PROXY_CAINFO, CURLOPT_PROXY_CAPATH, CURLOPT_PROXY_CAINFO_BLOB)
+            }
+        }
+    }
+
+    /// A certificate of nobody, whose key does not exist: no authority.
+    static let nobody = Data(
+        """
+        -----BEGIN CERTIFICATE-----
+        MIIBSzCB8qADAgECAgEBMAoGCCqGSM49BAMCMBcxFTATBgNVBAMMDE5vIGF1dGhv
+        cml0eTAeFw0yNjExMjcyMjA5MTFaFw0yNjExMjgyMjA5MTFaMBcxFTATBgNVBAMM
+        DE5vIGF1dGhvcml0eTBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABK9dEYXuZwug
+        XXOYZHBvbXNbnRm5grX3uz/vy9baGxDo0VE8nSFSND89V2aiTUJ8W1pmDrVai3g0
+        te98mVm4CI+jLzAtMAwGA1UdEwEB/wQCMAAwHQYDVR0OBBYEFEn0Mjhr58aF4gkJ
+        FBboWobunLhoMAoGCCqGSM49BAMCA0gAMEUCIQCQiSFOCR+sHO85UIFU7G8t6KTQ
+        4Pcv0bYdb4a2yomHigIgDdDx31lzKT7zdCNdZabG13U9lansmNIve6qHqTzH/Fo=
+        -----END CERTIFICATE-----
+
+        """.utf8)
 }
 
 extension TLSOptions {

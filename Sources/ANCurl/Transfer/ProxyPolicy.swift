@@ -59,6 +59,21 @@ extension ProxyPolicy {
         mayBeUsed(for: url) ? proxy(isSecure: url.isHTTPS, environment: Self.variable) : nil
     }
 
+    /// Returns the proxy of the environment as libcurl reads it, without user information, which libcurl would use in place
+    /// of a credential; `nil` if the policy is another one, or the proxy has none.
+    ///
+    /// - Parameters:
+    ///   - isSecure: Whether the scheme of the URL is `https` or `wss`.
+    ///   - environment: Returns the value of an environment variable.
+    package func addressWithoutUser(isSecure: Bool, environment: (StaticString) -> String?) -> String? {
+        guard case .environment = self, let text = Self.value(isSecure: isSecure, environment) else { return nil }
+        let scalars = text.unicodeScalars
+        let start = scalars.firstRange(of: "://".unicodeScalars)?.upperBound ?? scalars.startIndex
+        let end = scalars[start...].firstIndex { "/?#".unicodeScalars.contains($0) } ?? scalars.endIndex
+        guard let at = scalars[start..<end].lastIndex(of: "@") else { return nil }
+        return "\(text[..<start])\(text[scalars.index(after: at)...])"
+    }
+
     /// Returns whether the proxy for a URL may be connected to over TLS.
     func mayUseTLS(for url: URL) -> Bool {
         mayBeUsed(for: url) && mayUseTLS(isSecure: url.isHTTPS, environment: Self.variable)
@@ -78,7 +93,7 @@ extension ProxyPolicy {
         }
     }
 
-    fileprivate static func variable(_ name: StaticString) -> String? {
+    static func variable(_ name: StaticString) -> String? {
         let name = unsafe UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
         return unsafe getenv(name).map { unsafe String(cString: $0) }
     }
@@ -107,9 +122,7 @@ extension TransferOptions {
     /// How a request is sent through an HTTP proxy; `nil` without one.
     func proxyUse(for request: Request) -> ProxyUse? {
         let url = request.url
-        guard connection.unixSocketPath == nil, let proxy = proxy.proxy(for: url),
-            proxy.kind == .http || proxy.kind == .https
-        else { return nil }
+        guard let proxy = proxy.proxy(for: url), proxy.kind == .http || proxy.kind == .https else { return nil }
         // libcurl opens one to another host than that of the URL, too; see also ``EasyHandle/applyUpgrade()``.
         let isTunnel = url.isHTTPS || request.webSocketOptions != nil || connection.replaceServer(of: url)
         return ProxyUse(proxy: proxy, isTunnel: isTunnel)
@@ -127,12 +140,16 @@ extension ConnectionOptions {
     }
 }
 
+extension Exchange {
+    /// Whether the connection may lead through a proxy over TLS.
+    var mayUseTLSProxy: Bool {
+        mayUseProxy && options.proxy.mayUseTLS(isSecure: isSecure, environment: ProxyPolicy.variable)
+    }
+}
+
 extension Transfer {
     /// Whether the connection may lead through a proxy over TLS, so that its TLS session does not send on the socket.
-    var mayUseTLSProxy: Bool {
-        exchange.mayUseProxy
-            && exchange.options.proxy.mayUseTLS(isSecure: exchange.isSecure, environment: ProxyPolicy.variable)
-    }
+    var mayUseTLSProxy: Bool { exchange.mayUseTLSProxy }
 
     /// The proxy of the connection; `nil` for none.
     var proxy: Proxy? { exchange.options.proxy.proxy(for: exchange.request.url) }

@@ -187,6 +187,7 @@ extension Transfer {
     }
 
     private func tlsReason(_ code: CURLcode, _ context: inout FailureContext) -> TransportError.Reason {
+        if code == CURLE_SSL_CACERT_BADFILE { return .tls(.badTrustRoots) }
         let proxyResult = handle.long(CURLINFO_PROXY_SSL_VERIFYRESULT)
         if let proxy, proxy.kind == .https, handle.long(CURLINFO_HTTP_CONNECTCODE) == 0, proxyResult != 0 {
             context.host = proxy.host
@@ -195,8 +196,6 @@ extension Transfer {
         switch code {
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CONNECT_ERROR:
             return .tls(handshakeFailure(code, handle.long(CURLINFO_SSL_VERIFYRESULT)))
-        case CURLE_SSL_CACERT_BADFILE:
-            return .tls(.badTrustRoots)
         default:
             return .tls(.handshake)
         }

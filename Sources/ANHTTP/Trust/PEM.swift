@@ -66,6 +66,16 @@ package enum PEM {
         try objects(labelled: ["CERTIFICATE", "X509 CERTIFICATE", "TRUSTED CERTIFICATE"], in: bytes)
     }
 
+    /// Returns certificates in DER as a PEM text.
+    package static func text(of certificates: [Data]) -> Data {
+        Data(
+            certificates.map { certificate in
+                let digits = certificate.base64EncodedString(options: [.lineLength64Characters, .endLineWithLineFeed])
+                return "-----BEGIN CERTIFICATE-----\n\(digits)\n-----END CERTIFICATE-----\n"
+            }
+            .joined().utf8)
+    }
+
     /// Returns the certificate revocation lists of a PEM text in DER, or the bytes themselves if they are a DER list.
     package static func revocationLists(in bytes: Data) throws(Malformed) -> [Data] {
         try objects(labelled: ["X509 CRL"], in: bytes)
