@@ -75,7 +75,8 @@ extension Transfer {
             // later.
             return state.parser.hasBegun ? .invalidResponse(.framing) : .connectionLost(.beforeResponse)
         case CURLE_BAD_CONTENT_ENCODING:
-            return .invalidContentEncoding
+            // libcurl decodes transfer codings only.
+            return .invalidResponse(.framing)
         case CURLE_BAD_FUNCTION_ARGUMENT where state.parser.hasBegun:
             // libcurl rejects such a line before it calls back: one without a colon, or a folded line that continues
             // nothing. After the head, it is a trailer, or what follows an invalid chunk size.
