@@ -85,10 +85,13 @@ public struct AuthenticationPolicy: Sendable {
     /// Whether the policy may answer challenges.
     var answersChallenges: Bool { !credentials.isEmpty || challengeHandler != nil || netrc != nil }
 
-    /// Returns the credential for a request that is one of some origins, the one that it is sent to first, from
-    /// ``credentials`` or the ``netrcFile``; `nil` if there is none.
-    func credential(for origins: [Origin]) -> Credential? {
-        origins.lazy.compactMap { credentials[$0] }.first ?? origins.first.flatMap { netrc?.credential(for: $0) }
+    /// Returns the credential for a request that is one of some origins, the one that it is sent to first: its own, or
+    /// else from ``credentials`` or the ``netrcFile``; `nil` if there is none.
+    func credential(for request: Request, of origins: [Origin]) async -> Credential? {
+        let known = request.credential ?? origins.lazy.compactMap { credentials[$0] }.first
+        if let known { return known }
+        guard let origin = origins.first else { return nil }
+        return await netrc?.credential(for: origin)
     }
 
     /// Returns the source of the bearer token for a request that is one of some origins; `nil` if there is none.

@@ -9,10 +9,10 @@ import FoundationEssentials
 ///
 /// libcurl's own support, CURLOPT_NETRC(3), is not used: it would read the file on the event-loop thread for each
 /// exchange, use `default` entries and plain http, and send the password before a server asks for it.
-package final class NetrcFile: Sendable {
+package actor NetrcFile {
     /// The path of the file.
-    let path: String
-    private let entries = Lock<[String: Credential]?>(nil)
+    nonisolated let path: String
+    private lazy var entries = Self.read(path)
 
     /// Creates a file for a path, without reading it.
     init(path: String) {
@@ -22,11 +22,7 @@ package final class NetrcFile: Sendable {
     /// Returns the credential for the host of an origin, or `nil`.
     func credential(for origin: Origin) -> Credential? {
         guard origin.scheme == "https" || Self.loopback.contains(origin.host) else { return nil }
-        return entries.withLock { entries in
-            let known = entries ?? Self.read(path)
-            entries = known
-            return known[origin.host]
-        }
+        return entries[origin.host]
     }
 
     private static let loopback: Set<String> = ["localhost", "127.0.0.1", "::1"]

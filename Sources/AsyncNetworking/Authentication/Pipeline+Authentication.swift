@@ -40,7 +40,7 @@ extension Pipeline {
         guard policy.answersChallenges || request.credential != nil || request.challengeHandler != nil
         else { return try await next(request, &call) }
         let origins = call.credentialOrigin == nil ? [] : origins(of: request)
-        var answers = ChallengeAnswers(request, policy, origins: origins, on: self)
+        var answers = await ChallengeAnswers(request, policy, origins: origins, on: self)
         while true {
             var attempt = request
             try answers.apply(to: &attempt)
@@ -91,14 +91,14 @@ private struct ChallengeAnswers {
     private var digestDomain: String?
 
     /// - Parameter origins: The origins of which the request is one; none if the program set `Authorization` itself.
-    init(_ request: Request, _ policy: AuthenticationPolicy, origins: [Origin], on pipeline: Pipeline) {
+    init(_ request: Request, _ policy: AuthenticationPolicy, origins: [Origin], on pipeline: Pipeline) async {
         self.request = request
         self.policy = policy
         self.pipeline = pipeline
         usesCache = request.authentication == nil
         answersServer =
             !request.headers.contains(.authorization) && request.transportAuthentication?.signature == nil
-        credential = answersServer ? request.credential ?? policy.credential(for: origins) : nil
+        credential = answersServer ? await policy.credential(for: request, of: origins) : nil
         let cache = usesCache ? pipeline.state.withLock { $0.credentials } : nil
         let cached = answersServer ? cache?.answer(for: request, credential) : nil
         // The opening handshake of a WebSocket connection can be authenticated by a header field only.

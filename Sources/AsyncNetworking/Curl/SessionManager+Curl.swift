@@ -54,7 +54,7 @@ extension SessionManager {
             let origins = pipeline.origins(of: request)
             context.signature = try policy.signature(for: HostName(request.url))
             context.usesToken = context.signature == nil && policy.authenticator(for: origins) != nil
-            context.credential = context.usesToken ? nil : request.credential ?? policy.credential(for: origins)
+            context.credential = context.usesToken ? nil : await policy.credential(for: request, of: origins)
         }
         let (body, isChunked) = try await request.curlBody
         return CurlCommand(request, body: body, isChunked: isChunked, options, context: context).text
