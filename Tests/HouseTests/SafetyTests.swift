@@ -107,7 +107,6 @@ import Testing
     private static let locks = [
         "SessionState.swift": "Functions that create or list tasks, or ask what is known about hosts, return at once.",
         "Authentication/Authenticator.swift": "An interceptor may send a request, and so its token, concurrently.",
-        "EventSources/EventSource.swift": "Copies share a reader, which an iterator takes without suspending.",
         "HAR/HARRecorder.swift":
             "Events come from the network thread, bodies and messages from the tasks that read and send them.",
         "Pipeline+Decisions.swift":

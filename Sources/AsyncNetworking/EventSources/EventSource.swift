@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 public import ANHTTP
-import ANSystem
 public import FoundationEssentials
+import Synchronization
 
 /// The server-sent events of a request, over as many connections as necessary (WHATWG HTML, “Server-sent events”).
 ///
@@ -93,22 +93,23 @@ public struct EventSource: AsyncSequence, Sendable {
     /// The state that the copies of a source share.
     final class Core: Sendable {
         let statuses = Broadcast<Status>()
-        private let reader: Lock<ReaderMaker?>
+        private let makeReader: ReaderMaker
+        private let isTaken = Atomic(false)
 
         typealias ReaderMaker = @Sendable (Broadcast<Status>) -> EventReader
 
         init(_ makeReader: @escaping ReaderMaker) {
-            reader = Lock(makeReader)
+            self.makeReader = makeReader
         }
 
         deinit {
             // A reader that was taken ends the stream.
-            if reader.withLock({ $0 != nil }) { statuses.finish() }
+            if !isTaken.load(ordering: .acquiring) { statuses.finish() }
         }
 
         /// Returns the reader; `nil` if it was taken before.
         func takeReader() -> EventReader? {
-            reader.withLock { $0.take() }?(statuses)
+            isTaken.exchange(true, ordering: .acquiringAndReleasing) ? nil : makeReader(statuses)
         }
     }
 }
