@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 import ANHTTP
-import ANSystem
 import FoundationEssentials
+import Synchronization
 
 extension Pipeline {
     /// Prepares a response for a closure of the program that decides whether it is returned: a streamed body is received
@@ -26,26 +26,38 @@ extension Pipeline {
 /// or read itself. If more bytes than a limit arrive until then, the exchange ends, and they are followed by an error.
 final class ReadAheadBodySource: FileBodySource {
     private let base: ResponseBody
-    private let state = Lock(State())
+    private let kept: Kept
+    /// Whether the reader has taken all that was kept, and reads the rest itself.
+    private let isDrained = Atomic(false)
     /// Ends when reading ahead does, and with the exchange.
     private let reading: Task<Void, any Error>
 
-    private struct State: Sendable {
-        /// The bytes that were received and not read.
-        var kept = Data()
-        var phase = Phase.ahead
+    /// The bytes that were received and not read.
+    private actor Kept {
+        private var bytes = Data()
+        private var phase = Phase.ahead
+        private let limit: Int
+        private let url: URL
+
+        init(upTo limit: Int, of url: URL) {
+            (self.limit, self.url) = (limit, url)
+        }
+
+        var isRead: Bool { phase == .read }
 
         /// Adds a chunk; returns whether another one is read before the reader asks for it.
-        mutating func keep(_ chunk: Data, upTo limit: Int, of url: URL) throws(TransportError) -> Bool {
+        func add(_ chunk: Data) throws(TransportError) -> Bool {
             // The reader waits for this chunk, or will find it.
-            try kept.collect(chunk, upTo: phase == .ahead ? limit : .max, FailureContext(url))
+            try bytes.collect(chunk, upTo: phase == .ahead ? limit : .max, FailureContext(url))
             return phase == .ahead
         }
 
-        mutating func take() -> Data? {
+        func stop() { if phase == .ahead { phase = .stopped } }
+
+        func take() -> Data? {
             phase = .read
-            defer { kept = Data() }
-            return kept.isEmpty ? nil : kept
+            defer { bytes = Data() }
+            return bytes.isEmpty ? nil : bytes
         }
     }
 
@@ -60,10 +72,12 @@ final class ReadAheadBodySource: FileBodySource {
 
     init(_ base: ResponseBody, upTo limit: Int, of url: URL) {
         self.base = base
-        reading = Task { [state] in
+        let kept = Kept(upTo: limit, of: url)
+        self.kept = kept
+        reading = Task {
             for try await chunk in base {
                 do {
-                    guard try state.withLock({ try $0.keep(chunk, upTo: limit, of: url) }) else { return }
+                    guard try await kept.add(chunk) else { return }
                 } catch {
                     await base.close()
                     throw error
@@ -73,21 +87,22 @@ final class ReadAheadBodySource: FileBodySource {
     }
 
     /// Ends reading ahead: of what the server sends, one more chunk is received until the body is read.
-    func stop() { state.withLock { if $0.phase == .ahead { $0.phase = .stopped } } }
+    func stop() async { await kept.stop() }
 
     func next() async throws -> Data? {
-        if let kept = state.withLock({ $0.take() }) { return kept }
+        if let chunk = await kept.take() { return chunk }
         try await withTaskCancellationHandler {
             try await reading.value
         } onCancel: {
             cancel()
         }
-        if let kept = state.withLock({ $0.take() }) { return kept }
+        if let chunk = await kept.take() { return chunk }
+        isDrained.store(true, ordering: .releasing)
         var iterator = base.makeAsyncIterator()
         return try await iterator.next()
     }
 
-    var ending: ResponseEnding? { state.withLock { $0.phase != .ahead && $0.kept.isEmpty } ? base.ending : nil }
+    var ending: ResponseEnding? { isDrained.load(ordering: .acquiring) ? base.ending : nil }
 
     /// Does nothing: the bytes are in memory.
     func willBeWritten(to path: String) async {}
@@ -98,7 +113,7 @@ final class ReadAheadBodySource: FileBodySource {
     }
 
     func close() async {
-        if state.withLock({ $0.phase != .read }) { base.noteDisuse?() }
+        if await !kept.isRead { base.noteDisuse?() }
         reading.cancel()
         await base.close()
         _ = await reading.result

@@ -109,8 +109,6 @@ import Testing
         "Authentication/Authenticator.swift": "An interceptor may send a request, and so its token, concurrently.",
         "HAR/HARRecorder.swift":
             "Events come from the network thread, bodies and messages from the tasks that read and send them.",
-        "Pipeline+Decisions.swift":
-            "A body that is read ahead is taken by its reader, who asks for its ending at once.",
         "Retries/Pipeline+Retries.swift": "The network thread reports the metrics.",
         "SessionManager+Requests.swift":
             "The beginning of a rejected body is the result although its reader is still waiting for the rest.",

@@ -53,7 +53,7 @@ extension Pipeline {
                 let ahead = isDecided ? readAhead(&response, to: request, &call) : nil
                 var answered: ProtectionSpace?
                 if let refusal { answered = try await answers.answer(refusal) }
-                ahead?.stop()
+                await ahead?.stop()
                 guard let answered else {
                     answers.storeAccepted(after: response.head)
                     return response

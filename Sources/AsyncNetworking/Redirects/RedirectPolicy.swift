@@ -211,7 +211,7 @@ extension Pipeline {
         if let decision = policy.decision {
             let ahead = readAhead(&response, to: request, &call)
             let decided = try await decision(.init(head: head, original: request, proposed: target))
-            ahead?.stop()
+            await ahead?.stop()
             try checkCancellation()
             guard let decided else { return nil }
             target = decided.continuing(request)

@@ -48,7 +48,7 @@ extension Pipeline {
             let isDecided = call.retries?.mayDecide(.success(response.head)) == true
             let ahead = isDecided ? readAhead(&response, to: request, &call) : nil
             let wait = try await decide(.success(response.head), on: request, &call)
-            ahead?.stop()
+            await ahead?.stop()
             if let wait {
                 try await pause(after: .success(response.head), for: wait, of: request, &call)
                 continue
