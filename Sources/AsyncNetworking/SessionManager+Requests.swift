@@ -2,9 +2,9 @@
 
 public import ANHTTP
 public import ANSerialization
-import ANSystem
 public import FoundationEssentials
 public import HTTPTypes
+import Synchronization
 
 extension SessionManager {
     /// Performs a request and collects the response's body in memory, regardless of its status.
@@ -221,45 +221,60 @@ extension ResponseBody {
         of head: ResponseHead, after beginning: Data = Data(), upTo limit: Int, on clock: any Clock<Duration>
     ) async throws -> Data {
         guard beginning.count < limit else { return beginning.prefix(limit) }
-        let excerpt = Lock(beginning)
-        if isWhole || head.contentLength == 0 {
-            try await read(into: excerpt, upTo: limit)
-        } else {
-            try await withThrowingTaskGroup { group in
-                defer { group.cancelAll() }
-                let isRead = Lock(false)
-                // What has arrived is read before the clock is needed.
-                group.addImmediateTask {
-                    try await withTaskCancellationHandler {
-                        try await read(into: excerpt, upTo: limit)
-                    } onCancel: {
-                        noteDisuse?()
-                        cancel()
-                    }
-                    isRead.withLock { $0 = true }
-                }
-                if !isRead.withLock({ $0 }) { group.addTask { try await clock.sleep(for: .seconds(1)) } }
-                try await group.next()
+        let excerpt =
+            if isWhole || head.contentLength == 0 {
+                try await read(after: beginning, upTo: limit)
+            } else {
+                try await readInTime(after: beginning, upTo: limit, on: clock)
             }
-        }
-        return excerpt.withLock { $0 }
+        try Task.checkCancellation()
+        return excerpt
     }
 
-    /// Reads until there are `limit` bytes, the body ends, or an error other than a cancellation occurs.
-    private func read(into excerpt: Lock<Data>, upTo limit: Int) async throws {
+    private func readInTime(
+        after beginning: Data, upTo limit: Int, on clock: any Clock<Duration>
+    ) async throws -> Data {
+        try await withThrowingTaskGroup(of: Data?.self) { group in
+            let isRead = Atomic(false)
+            // What has arrived is read before the clock is needed.
+            group.addImmediateTask {
+                defer { isRead.store(true, ordering: .releasing) }
+                return try await withTaskCancellationHandler {
+                    try await read(after: beginning, upTo: limit)
+                } onCancel: {
+                    cancel()
+                }
+            }
+            if !isRead.load(ordering: .acquiring) {
+                group.addTask {
+                    try await clock.sleep(for: .seconds(1))
+                    return nil
+                }
+            }
+            defer { group.cancelAll() }
+            while let result = try await group.next() {
+                if let result { return result }
+                group.cancelAll()
+            }
+            return beginning
+        }
+    }
+
+    /// Returns `beginning` and what follows until there are `limit` bytes, the body ends, the task is cancelled, or an
+    /// error other than a cancellation by the session occurs.
+    private func read(after beginning: Data, upTo limit: Int) async throws -> Data {
+        var excerpt = beginning
         do {
             for try await chunk in self {
-                let isFull = excerpt.withLock { excerpt in
-                    excerpt.append(chunk.prefix(limit - excerpt.count))
-                    return excerpt.count >= limit
-                }
-                if isFull { return }
+                excerpt.append(chunk.prefix(limit - excerpt.count))
+                if excerpt.count >= limit { break }
             }
-        } catch let error as CancellationError {
+        } catch let error as CancellationError where !Task.isCancelled {
             throw error
         } catch {
             // The rejection is the result, and not what became of its body.
             noteDisuse?()
         }
+        return excerpt
     }
 }

@@ -110,8 +110,6 @@ import Testing
         "HAR/HARRecorder.swift":
             "Events come from the network thread, bodies and messages from the tasks that read and send them.",
         "Retries/Pipeline+Retries.swift": "The network thread reports the metrics.",
-        "SessionManager+Requests.swift":
-            "The beginning of a rejected body is the result although its reader is still waiting for the rest.",
         "Tasks/EventStreams.swift": "Values are sent from any thread.",
         "Tasks/TaskCore.swift": "Resuming, cancelling and observing a task returns at once.",
         "Tasks/SessionTaskGroup.swift": "Tasks report their progress on any thread.",
