@@ -112,7 +112,6 @@ import Testing
         "Retries/Pipeline+Retries.swift": "The network thread reports the metrics.",
         "Tasks/EventStreams.swift": "Values are sent from any thread.",
         "Tasks/TaskCore.swift": "Resuming, cancelling and observing a task returns at once.",
-        "Tasks/SessionTaskGroup.swift": "Tasks report their progress on any thread.",
         "WebSockets/WebSocket.swift": "The bytes of a connection are handed over between tasks.",
         "Waiters.swift": "Waits and flights end where a task cannot suspend, in `defer`.",
     ]

@@ -16,8 +16,8 @@ package struct EventLog<Element> {
     package private(set) var isFinished = false
 
     fileprivate struct Entry {
-        let number: Int
-        let element: Element
+        var number: Int
+        var element: Element
         /// The kind of a detail; `nil` if it is none.
         let detail: Int?
     }
@@ -60,6 +60,14 @@ package struct EventLog<Element> {
         lastNumber += 1
         entries.append(Entry(number: lastNumber, element: element, detail: detail))
         return true
+    }
+
+    /// Changes the newest value in place; the readers receive it again if `body` returns `true`. Has no effect before the
+    /// first value and after the end.
+    package mutating func changeNewest(_ body: (inout Element) -> Bool) {
+        guard !isFinished, !entries.isEmpty, body(&entries[entries.count - 1].element) else { return }
+        lastNumber += 1
+        entries[entries.count - 1].number = lastNumber
     }
 
     /// Removes the oldest details when there are twice as many as are kept, so that this is rare.
@@ -124,13 +132,21 @@ package final class Broadcast<Element: Sendable>: Sendable {
     /// A stream of the values for one reader.
     ///
     /// The stream keeps the broadcast alive.
-    package var stream: BroadcastStream<Element> {
-        BroadcastStream { [self] seen in await state.next(in: \.log, among: \.waiters, after: seen) { $0 } }
+    package var stream: BroadcastStream<Element> { stream { $0 } }
+
+    /// A stream for one reader, of what `select` returns for the values, except `nil`.
+    func stream<Selected>(_ select: @escaping @Sendable (Element) -> Selected?) -> BroadcastStream<Selected> {
+        BroadcastStream { [self] seen in await state.next(in: \.log, among: \.waiters, after: seen, select) }
     }
 
     /// Sends a value to all readers.
     package func send(_ element: Element) {
         update { $0.append(element) { _ in true } }
+    }
+
+    /// Changes the newest value; the readers receive it again if `body` returns `true`.
+    func change(_ body: (inout Element) -> Bool) {
+        update { $0.changeNewest(body) }
     }
 
     /// Ends the stream.

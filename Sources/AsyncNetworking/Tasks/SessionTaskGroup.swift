@@ -2,7 +2,6 @@
 
 import ANCache
 public import ANHTTP
-import ANSystem
 import HTTPTypes
 
 /// A group of tasks of one or more managers that are controlled together. It is a fixed list, and releasing it has no
@@ -75,32 +74,29 @@ public struct SessionTaskGroup: Sendable {
     /// at once.
     public var progress: BroadcastStream<TransferProgress> {
         let cores = tasks.compactMap(\.core)
-        let sum = Broadcast<TransferProgress>()
-        guard let first = cores.first else {
-            sum.finish()
-            return sum.stream
-        }
-        let state = Lock(ProgressSum(expecting: cores.map(\.expectedBytes)))
-        if let beginning = state.withLock({ $0.value }) { sum.send(beginning) }
+        let sum = Broadcast<ProgressSum>()
+        if cores.isEmpty { sum.finish() } else { sum.send(ProgressSum(expecting: cores.map(\.expectedBytes))) }
         let observers = cores.enumerated().map { index, core in
             let isUpload = core.kind == .upload
             return core.observe { event in
-                let time = first.stopwatch.elapsed
-                state.withLock { state in
+                let time = cores[0].stopwatch.elapsed
+                var isOver = false
+                sum.change { sum in
                     switch event {
-                    case .ended: state.finish(index)
-                    case .created, .suspended: state.setSuspended(index, true)
-                    case .resumed: state.setSuspended(index, false)
-                    case .uploadProgress(let progress) where isUpload: state.update(index, progress, at: time)
-                    case .downloadProgress(let progress) where !isUpload: state.update(index, progress, at: time)
-                    default: return
+                    case .ended: sum.finish(index)
+                    case .created, .suspended: sum.setSuspended(index, true)
+                    case .resumed: sum.setSuspended(index, false)
+                    case .uploadProgress(let progress) where isUpload: sum.update(index, progress, at: time)
+                    case .downloadProgress(let progress) where !isUpload: sum.update(index, progress, at: time)
+                    default: return false
                     }
-                    if let value = state.value { sum.send(value) }
-                    if state.isOver { sum.finish() }
+                    isOver = sum.isOver
+                    return true
                 }
+                if isOver { sum.finish() }
             }
         }
-        return sum.stream.keeping(Observation(of: cores, observers))
+        return sum.stream(\.value).keeping(Observation(of: cores, observers))
     }
 }
 
