@@ -144,6 +144,7 @@ private actor Passage {
         self.rest = rest
         self.next = next
         self.call = call
+        self.call.seen = SeenRequests()
         scope = InterceptorScope(within: call.scope)
         earlierExchanges = call.exchangeCount
     }
@@ -175,6 +176,7 @@ private actor Passage {
         defer { if !besideOthers { open = [] } }
         var call = call
         call.scope = scope
+        call.seen = SeenRequests()
         return (scope.isOver ? nil : call, requestCount, besideOthers ? [] : open)
     }
 
@@ -247,13 +249,14 @@ final class InterceptorScope: Sendable {
 extension Call {
     /// Takes over what a request of an interceptor has recorded in its copy of the call.
     fileprivate mutating func note(_ copy: Call) {
-        (retries, record, history) = (copy.retries, copy.record, copy.history)
+        (retries, metrics, history) = (copy.retries, copy.metrics, copy.history)
     }
 
     /// Counts what a request of an interceptor has sent.
     fileprivate mutating func count(_ copy: Call) {
         exchangeCount = max(exchangeCount, copy.exchangeCount)
         limitStart = limitStart ?? copy.limitStart
+        seen.formUnion(copy.seen)
     }
 
     /// Returns the request that an interceptor sends in place of its own. If it goes to another origin or proxy, it loses

@@ -126,24 +126,6 @@ final class Pipeline: Sendable {
         Step(if: { $0.learns(from: $1) }) { try await $0.learn($1, &$2, $3) },
     ]
 
-    /// Makes a call for a task's request, and returns the value that a closure makes from its response.
-    ///
-    /// - Parameters:
-    ///   - record: Records which requests a server may have seen; `nil` if the caller does not repeat them.
-    ///   - body: Receives the response's head, and its body, which is valid only while the closure runs.
-    @inline(never)
-    func perform<Value>(
-        _ task: AnySessionTask, _ request: Request, delivery: BodyDelivery,
-        reporting events: (any CallEventSink)?, notingIn record: AttemptRecord?,
-        body: (ResponseHead, ResponseBody) async throws -> Value
-    ) async throws -> Value {
-        try await call(task, request, delivery: delivery, reporting: events) { request, call in
-            call.record = record
-            let response = try await respond(to: request, &call)
-            return try await read(response, of: call, body)
-        }
-    }
-
     /// Runs a closure that may ask for any number of responses, one after the other. All exchanges have ended when this
     /// function returns.
     @inline(never)
@@ -282,11 +264,11 @@ final class Pipeline: Sendable {
             }
             (response.body.origin, response.body.exchange, response.body.isReplaced) = (.network, number, false)
             call.exchanges.own(response.body)
-            call.record?.note(request, .success(response.head))
+            call.seen.note(request, .success(response.head))
             return response
         } catch {
             let error = request.namingTimeout(cancellation(for: error))
-            call.record?.note(request, .failure(error))
+            call.seen.note(request, .failure(error))
             throw error
         }
     }
@@ -449,8 +431,10 @@ struct Call: Sendable {
     let delivery: BodyDelivery
     /// Receives the events; `nil` for an async function of a session without monitors that has no receiver of its own.
     let monitor: CallMonitor?
-    /// Records the exchanges; `nil` if nothing repeats the request.
-    var record: AttemptRecord?
+    /// The requests of the current attempt that servers may have seen.
+    var seen = SeenRequests()
+    /// The metrics of the attempt's last exchange; `nil` before it, and if the request is not retried.
+    var metrics: ExchangeMetrics?
     /// The state of the step that retries; `nil` before it, and if the policy permits none.
     var retries: Retries? {
         get { sharedRetries?.value }
@@ -500,10 +484,14 @@ struct Call: Sendable {
     /// The number of the attempt, starting at 1.
     var attempt: Int { retries?.plan.attempt ?? 1 }
 
+    /// Forgets the exchanges of the attempt before.
+    mutating func beginAttempt() { (seen, metrics) = (SeenRequests(), nil) }
+
     /// Counts an exchange that begins, and returns the receiver of its events, and its number if the call is observed.
     mutating func beginExchange() -> (events: (any ExchangeEventSink)?, number: Int?) {
         exchangeCount += 1
-        guard let events = monitor?.beginExchange(notingIn: record) else { return (record, nil) }
+        metrics = sharedRetries.map { _ in ExchangeMetrics() }
+        guard let events = monitor?.beginExchange(notingIn: metrics) else { return (metrics, nil) }
         return (events, events.number)
     }
 }

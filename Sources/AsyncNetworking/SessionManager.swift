@@ -95,17 +95,17 @@ public actor SessionManager {
     ///   - request: The request to send, which may differ from the task's: its body may be gated, its range reduced.
     ///   - delivery: How the response's body is read.
     ///   - events: Receives the events of each exchange.
-    ///   - record: Records which requests a server may have seen; `nil` if the caller does not repeat them.
     ///   - body: Receives the response's head, and its body, which is valid only while the closure runs.
     /// - Throws: ``SessionError``, `CancellationError`, or an error thrown by `body`.
     nonisolated func perform<Value: Sendable>(
         _ task: AnySessionTask, _ request: Request, delivery: BodyDelivery,
-        reporting events: (any CallEventSink)? = nil, notingIn record: AttemptRecord? = nil,
-        body: (ResponseHead, ResponseBody) async throws -> Value
+        reporting events: (any CallEventSink)? = nil, body: (ResponseHead, ResponseBody) async throws -> Value
     ) async throws -> Value {
         defer { if task.core == nil { registry.end(task.id) } }
-        return try await pipeline.perform(
-            task, request, delivery: delivery, reporting: events, notingIn: record, body: body)
+        return try await pipeline.call(task, request, delivery: delivery, reporting: events) { request, call in
+            let response = try await pipeline.respond(to: request, &call)
+            return try await pipeline.read(response, of: call, body)
+        }
     }
 
     // MARK: Event loop

@@ -109,7 +109,6 @@ import Testing
         "Authentication/Authenticator.swift": "An interceptor may send a request, and so its token, concurrently.",
         "HAR/HARRecorder.swift":
             "Events come from the network thread, bodies and messages from the tasks that read and send them.",
-        "Retries/Pipeline+Retries.swift": "The network thread reports the metrics.",
         "Tasks/EventStreams.swift": "Values are sent from any thread.",
         "Tasks/TaskCore.swift": "Resuming, cancelling and observing a task returns at once.",
         "WebSockets/WebSocket.swift": "The bytes of a connection are handed over between tasks.",

@@ -27,14 +27,14 @@ extension Pipeline {
     func whenConnected(_ request: Request, _ call: inout Call, _ next: Next) async throws -> OpenResponse {
         let stopwatch = Stopwatch(clock)
         var waits = 0
-        let (outer, record) = (call.record, AttemptRecord(within: call.record))
-        call.record = record
-        defer { call.record = outer }
+        let earlier = call.seen
+        call.seen = SeenRequests()
+        defer { call.seen.formUnion(earlier) }
         while true {
             do {
                 return try await next(request, &call)
             } catch let error as TransportError {
-                guard request.body.isReplayable, (request.retryPolicy ?? retryPolicy).permitsRepeating(record.seen),
+                guard request.body.isReplayable, (request.retryPolicy ?? retryPolicy).permitsRepeating(call.seen),
                     let target = try await missingRoute(of: request, after: error)
                 else { throw error }
                 report(.waitingForConnectivity(error), of: &call)

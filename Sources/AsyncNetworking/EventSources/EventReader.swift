@@ -14,8 +14,8 @@ final class EventReader {
     private var parser: ServerSentEventParser
     private let maximumEventSize: Int
     private var plan: ReconnectionPlan
-    /// The exchanges of the current response, and of the last one between two connections.
-    private var record = AttemptRecord()
+    /// The requests for the current response, or for the last one between two connections, that servers may have seen.
+    private var seen = SeenRequests()
     /// The connection whose response is being read; `nil` between two connections.
     private var connection: Connection?
     private var isFinished = false
@@ -113,12 +113,12 @@ final class EventReader {
         parser = ServerSentEventParser(maximumEventSize: maximumEventSize, lastEventID: id)
         parser.session.jsonDecoder = session.configuration.json.decoder
         statuses.send(.connecting)
-        record = AttemptRecord()
+        seen = SeenRequests()
         let pipeline = session.pipeline
         plan.begin(at: pipeline.uptime.elapsed)
         let task = try session.registry.begin(.stream, request)
         var call = pipeline.begin(&request, of: task, delivery: .streamed, reporting: nil)
-        call.record = record
+        defer { seen = call.seen }
         if !id.isEmpty, !isSendable { call.monitor?.receive(.omittingLastEventID(id)) }
         do {
             let response = try await pipeline.respond(to: request, &call)
@@ -197,7 +197,7 @@ final class EventReader {
     private func reconnect(after error: (any Error)?) async throws -> Bool {
         if let time = parser.reconnectionTime { plan.reconnectionTime = min(time, ReconnectionPlan.longestWait) }
         let pipeline = session.pipeline
-        switch plan.step(after: error.map { .init($0) } ?? .completed, seen: record.seen, at: pipeline.timing) {
+        switch plan.step(after: error.map { .init($0) } ?? .completed, seen: seen, at: pipeline.timing) {
         case .finish:
             if let error { throw error }
             return false

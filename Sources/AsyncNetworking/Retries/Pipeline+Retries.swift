@@ -3,6 +3,7 @@
 import ANHTTP
 import ANSystem
 import FoundationEssentials
+import Synchronization
 
 /// The retries of a call. They go on after its response was returned, because reading the body may fail, too.
 struct Retries: Sendable {
@@ -37,7 +38,7 @@ extension Pipeline {
         var request = request
         beginRetries(of: &request, &call)
         while true {
-            call.record = AttemptRecord()
+            call.beginAttempt()
             var response: OpenResponse
             do {
                 response = try await next(request, &call)
@@ -117,7 +118,7 @@ extension Pipeline {
         after result: RetryPlan.AttemptResult, for wait: Duration, of request: Request, _ call: inout Call
     ) async throws {
         await call.exchanges.close()
-        let (budget, metrics) = (call.retries?.plan.budget, call.record?.metrics)
+        let (budget, metrics) = (call.retries?.plan.budget, call.metrics?.value)
         if let noted = call.retries?.plan.note(result, metrics, wait: wait) {
             report(.retrying(after: noted), of: &call)
         }
@@ -147,8 +148,7 @@ extension Pipeline {
         let timing = RetryPlan.Timing(
             elapsed: retries.elapsed, left: request.callTimeLeft, now: Int64(now().timeIntervalSince1970),
             unit: randomUnit())
-        let seen = call.record?.seen ?? SeenRequests()
-        switch plan.step(after: result, of: request, seen: seen, decision: decision, at: timing) {
+        switch plan.step(after: result, of: request, seen: call.seen, decision: decision, at: timing) {
         case .finish:
             return nil
         case .stop(let reason):
@@ -211,27 +211,14 @@ extension Call {
     }
 }
 
-/// The exchanges of one attempt: the metrics of the last one, and the requests that servers may have seen.
-final class AttemptRecord: ExchangeEventSink {
-    private let state = Lock<(metrics: TransferMetrics?, seen: SeenRequests)>((nil, SeenRequests()))
-    /// The record that contains this one; `nil` for none.
-    private let outer: AttemptRecord?
+/// The metrics of an exchange, which the transport reports once, on the thread of its end.
+final class ExchangeMetrics: ExchangeEventSink {
+    private let reported = AtomicLazyReference<Shared<TransferMetrics>>()
 
-    init(within outer: AttemptRecord? = nil) {
-        self.outer = outer
-    }
-
-    var metrics: TransferMetrics? { state.withLock { $0.metrics } }
-    var seen: SeenRequests { state.withLock { $0.seen } }
+    /// The metrics; `nil` until the exchange has ended.
+    var value: TransferMetrics? { reported.load()?.value }
 
     func receive(_ event: ExchangeEvent) {
-        if case .finished(let metrics) = event { state.withLock { $0.metrics = metrics } }
-        outer?.receive(event)
-    }
-
-    /// Records the result of an exchange.
-    func note(_ request: Request, _ result: RetryPlan.AttemptResult) {
-        state.withLock { $0.seen.note(request, result) }
-        outer?.note(request, result)
+        if case .finished(let metrics) = event { _ = reported.storeIfNil(Shared(metrics)) }
     }
 }

@@ -207,7 +207,17 @@ package struct SeenRequests: Sendable {
         }
         if case .failure(SessionError.circuitOpen) = result { return }
         let seen = Seen(method: request.method, isRecognized: request.headers.contains(.idempotencyKey))
+        note(seen)
+    }
+
+    private mutating func note(_ seen: Seen) {
         if first == nil { first = seen } else { others.append(seen) }
+    }
+
+    /// Adds the requests of another value.
+    mutating func formUnion(_ other: SeenRequests) {
+        if let first = other.first { note(first) }
+        others += other.others
     }
 }
 

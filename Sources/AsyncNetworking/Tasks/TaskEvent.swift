@@ -235,9 +235,9 @@ final class CallMonitor: Sendable {
 
     /// Counts an exchange that begins, and returns the receiver of its events.
     ///
-    /// - Parameter record: A further receiver; `nil` for none.
-    func beginExchange(notingIn record: AttemptRecord?) -> ExchangeEvents {
-        ExchangeEvents(monitor: self, record: record, number: counts.beginExchange())
+    /// - Parameter metrics: A further receiver; `nil` for none.
+    func beginExchange(notingIn metrics: ExchangeMetrics?) -> ExchangeEvents {
+        ExchangeEvents(monitor: self, metrics: metrics, number: counts.beginExchange())
     }
 
     fileprivate func receive(_ event: ExchangeEvent, of exchange: Int) {
@@ -265,16 +265,16 @@ final class CallMonitor: Sendable {
 /// Forwards the events of one exchange.
 final class ExchangeEvents: ExchangeEventSink {
     private let monitor: CallMonitor
-    private let record: AttemptRecord?
+    private let metrics: ExchangeMetrics?
     /// The number of the exchange among those of its call, starting at 1.
     let number: Int
 
-    fileprivate init(monitor: CallMonitor, record: AttemptRecord?, number: Int) {
-        (self.monitor, self.record, self.number) = (monitor, record, number)
+    fileprivate init(monitor: CallMonitor, metrics: ExchangeMetrics?, number: Int) {
+        (self.monitor, self.metrics, self.number) = (monitor, metrics, number)
     }
 
     func receive(_ event: ExchangeEvent) {
-        record?.receive(event)
+        metrics?.receive(event)
         monitor.receive(event, of: number)
     }
 }

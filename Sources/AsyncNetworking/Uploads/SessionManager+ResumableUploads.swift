@@ -107,8 +107,7 @@ private final class UploadJob {
             try await record?.note(machine.recorded)
             switch action {
             case .send(let message):
-                let attempt = AttemptRecord()
-                call.record = attempt
+                call.seen = SeenRequests()
                 do {
                     let response = try await send(message, after: request, &call)
                     learnInterim()
@@ -124,7 +123,7 @@ private final class UploadJob {
                     let failure = SessionError.lowering(error)
                     // An interceptor with a retry policy of its own keeps its own record of attempts.
                     let mayHaveReachedServer =
-                        !attempt.seen.isEmpty || (failure as? TransportError)?.mayHaveReachedServer == true
+                        !call.seen.isEmpty || (failure as? TransportError)?.mayHaveReachedServer == true
                     let mayGoOn = machine.interrupt(mayHaveReachedServer: mayHaveReachedServer, sentAll: hasSentAll)
                     if case .requestBody(let cause) = (failure as? TransportError)?.reason {
                         // A file that was changed may have ended too early.

@@ -43,29 +43,34 @@ extension SessionManager {
         _ request: Request, options: WebSocketOptions = WebSocketOptions(),
         _ body: (WebSocket) async throws -> Value
     ) async throws -> Value {
-        try await withWebSocket(request, options: options, notingIn: nil, body)
+        var seen = SeenRequests()
+        return try await withWebSocket(request, options: options, noting: &seen, body)
     }
 
-    /// Opens a WebSocket connection, and notes in a record which requests a server may have seen.
+    /// Opens a WebSocket connection, and notes which requests a server may have seen.
     nonisolated func withWebSocket<Value: Sendable>(
-        _ request: Request, options: WebSocketOptions, notingIn record: AttemptRecord?,
+        _ request: Request, options: WebSocketOptions, noting seen: inout SeenRequests,
         _ body: (WebSocket) async throws -> Value
     ) async throws -> Value {
         let request = request.upgrading(options)
-        return try await perform(
-            registry.begin(.stream, request), request, delivery: .streamed, notingIn: record
-        ) { head, response in
-            guard head.status.code == 101, let link = head.webSocket else {
-                throw await Self.refusal(head, response, on: pipeline.clock)
-            }
-            let socket = WebSocket(link, options, on: pipeline)
-            do {
-                let value = try await body(socket)
-                try await socket.close()
-                return value
-            } catch {
-                socket.abandon()
-                throw error
+        let task = try registry.begin(.stream, request)
+        defer { registry.end(task.id) }
+        return try await pipeline.call(task, request, delivery: .streamed, reporting: nil) { request, call in
+            defer { seen = call.seen }
+            let response = try await pipeline.respond(to: request, &call)
+            return try await pipeline.read(response, of: call) { head, response in
+                guard head.status.code == 101, let link = head.webSocket else {
+                    throw await Self.refusal(head, response, on: pipeline.clock)
+                }
+                let socket = WebSocket(link, options, on: pipeline)
+                do {
+                    let value = try await body(socket)
+                    try await socket.close()
+                    return value
+                } catch {
+                    socket.abandon()
+                    throw error
+                }
             }
         }
     }
@@ -175,12 +180,12 @@ extension SessionManager {
         var request = request
         request.retryPolicy = RetryPolicy.none
         while true {
-            let record = AttemptRecord()
+            var seen = SeenRequests()
             plan.begin(at: pipeline.uptime.elapsed)
             var course = WebSocketCourse.notOpened
             var failure: (any Error)?
             do {
-                try await withWebSocket(request, options: options, notingIn: record) { socket in
+                try await withWebSocket(request, options: options, noting: &seen) { socket in
                     plan.receive()
                     do {
                         try await body(socket)
@@ -198,7 +203,7 @@ extension SessionManager {
                 if let failure { throw failure }
                 return
             }
-            guard case .reconnect(let wait) = plan.step(after: ending, seen: record.seen, at: pipeline.timing) else {
+            guard case .reconnect(let wait) = plan.step(after: ending, seen: seen, at: pipeline.timing) else {
                 throw failure ?? SessionError.transport(Self.goingAway)
             }
             try await pipeline.pause(wait)
