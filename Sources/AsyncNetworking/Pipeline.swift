@@ -166,7 +166,7 @@ final class Pipeline: Sendable {
         await call.exchanges.close()
         guard error != nil || call.monitor != nil else { return nil }
         call.history.duration = uptime.elapsed - call.start
-        let error = error.map { SessionError.lifting(call.adding(courseTo: request.namingTimeout($0))) }
+        let error = error.map { SessionError.lifting(call.adding(courseTo: $0)) }
         call.monitor?.end(error.map { TaskOutcome($0) } ?? .succeeded, of: call)
         return error
     }
@@ -178,13 +178,15 @@ final class Pipeline: Sendable {
         call.monitor?.receive(event)
     }
 
-    /// Returns `CancellationError` in place of the error with which an exchange ends because the session cancels its
-    /// requests; other errors unchanged. A transport that was shut down elsewhere has failed.
+    /// Returns the error of a request for the error with which its exchange ends: `CancellationError` if the session
+    /// cancels its requests, and the limit of the call or its attempts in place of the time that was left. A transport that
+    /// was shut down elsewhere has failed.
     ///
     /// Not inlined: errors are large, and inlining would reserve space for them in the frame of every request.
     @inline(never)
-    func cancellation(for error: any Error) -> any Error {
-        (error as? TransportError)?.reason == .shutDown && registry.isCancelling ? CancellationError() : error
+    func failure(of request: Request, by error: any Error) -> any Error {
+        if (error as? TransportError)?.reason == .shutDown, registry.isCancelling { return CancellationError() }
+        return request.namingTimeout(error)
     }
 
     /// Throws `CancellationError` if the call is cancelled: with its task, or by the session. Called before each exchange,
@@ -260,14 +262,14 @@ final class Pipeline: Sendable {
             var response = try await transport.open(request, delivery: call.delivery, reporting: events)
             if let sending { response.head.sending = sending }
             if !response.body.isWhole {
-                response.body = response.body.reading(ExchangeBodySource(base: response.body, pipeline: self))
+                response.body = response.body.reading(ExchangeBodySource(base: response.body, request, on: self))
             }
             (response.body.origin, response.body.exchange, response.body.isReplaced) = (.network, number, false)
             call.exchanges.own(response.body)
             call.seen.note(request, .success(response.head))
             return response
         } catch {
-            let error = request.namingTimeout(cancellation(for: error))
+            let error = failure(of: request, by: error)
             call.seen.note(request, .failure(error))
             throw error
         }
@@ -387,13 +389,14 @@ final class Pipeline: Sendable {
     }
 }
 
-/// The body of an exchange, whose reading is cancelled if the session cancels its requests.
+/// The body of an exchange, with the errors of its request.
 private final class ExchangeBodySource: FileBodySource {
     private let base: ResponseBody
+    private let request: Request
     private let pipeline: Pipeline
 
-    init(base: ResponseBody, pipeline: Pipeline) {
-        (self.base, self.pipeline) = (base, pipeline)
+    init(base: ResponseBody, _ request: Request, on pipeline: Pipeline) {
+        (self.base, self.request, self.pipeline) = (base, request, pipeline)
     }
 
     func next() async throws -> Data? {
@@ -401,7 +404,7 @@ private final class ExchangeBodySource: FileBodySource {
             var iterator = base.makeAsyncIterator()
             return try await iterator.next()
         } catch {
-            throw pipeline.cancellation(for: error)
+            throw pipeline.failure(of: request, by: error)
         }
     }
 
@@ -409,7 +412,7 @@ private final class ExchangeBodySource: FileBodySource {
         do {
             return try await base.collect(upTo: limit)
         } catch {
-            throw pipeline.cancellation(for: error)
+            throw pipeline.failure(of: request, by: error)
         }
     }
 

@@ -38,6 +38,24 @@ import Testing
         #expect(totals == [.seconds(5), .seconds(3), .seconds(1)])
     }
 
+    @Test func `the reader of a body learns the timeout of the call that has expired`() async throws {
+        let transport = MockTransport(clock: clock) { [clock] request in
+            guard request.url.lastPathComponent == "x" else {
+                return MockResponse([.head(.ok), .chunk(Data("a".utf8)), .hang])
+            }
+            clock.advance(by: .seconds(2))
+            return .redirect(.found, to: "/next")
+        }
+        let manager = manager(transport)
+        let task = Task {
+            try await manager.withResponse(for: manager.request(.get, "x", timeout: .seconds(5))) { _, body in
+                await #expect(throws: TransportError.self) { try await body.collect(upTo: 9) }?.context.timeLimit
+            }
+        }
+        #expect(try await clock.passWaits(1) == [.seconds(3)])
+        #expect(try await task.value == .seconds(5))
+    }
+
     @Test func `the deadline of the retries applies to the redirects of an attempt together`() async throws {
         let transport = slowTransport { _ in .redirect(.found, to: "/next") }
         let manager = manager(transport) {

@@ -62,7 +62,7 @@ public struct RequestCoalescing: Interceptor, FieldPreservingInterceptor {
             case .failure(let error)??: throw error
             // The next one takes its place.
             case .abandoned??, .some(nil): try Task.checkCancellation()
-            case nil: throw TransportError.timedOut(.queue, request.timeLeft ?? .zero, FailureContext())
+            case nil: throw TransportError.timedOut(.queue, request.expiredTimeout, FailureContext())
             }
         }
     }

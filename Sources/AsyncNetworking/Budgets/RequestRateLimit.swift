@@ -41,7 +41,7 @@ public struct RequestRateLimit: Interceptor, FieldPreservingInterceptor {
         let left = request.timeLeft
         try Task.checkCancellation()
         guard let turn = await ledger.take(origin, next.pipeline.clock, within: left) else {
-            throw TransportError.timedOut(.queue, left, FailureContext())
+            throw TransportError.timedOut(.queue, request.expiredTimeout ?? left, FailureContext())
         }
         do {
             if turn.wait > .zero { try await next.pipeline.pause(turn.wait) }

@@ -77,7 +77,7 @@ extension Pipeline {
         await call.exchanges.close()
         if hasProgress { call.retries?.plan.noteProgress() }
         guard let wait = try await decide(.failure(error), on: request, &call) else {
-            throw call.adding(historyTo: request.namingTimeout(error))
+            throw call.adding(historyTo: error)
         }
         try await pause(after: .failure(error), for: wait, of: request, &call)
     }

@@ -62,7 +62,7 @@ extension SessionManager {
                 guard head.status.code == 101, let link = head.webSocket else {
                     throw await Self.refusal(head, response, on: pipeline.clock)
                 }
-                let socket = WebSocket(link, options, on: pipeline)
+                let socket = WebSocket(link, options, of: request, on: pipeline)
                 do {
                     let value = try await body(socket)
                     try await socket.close()

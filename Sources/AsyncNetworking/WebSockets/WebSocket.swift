@@ -30,8 +30,8 @@ import FoundationEssentials
 public struct WebSocket: AsyncSequence, Sendable {
     let core: Core
 
-    init(_ link: some WebSocketLink, _ options: WebSocketOptions, on pipeline: Pipeline) {
-        core = Core(link: link, options: options, pipeline: pipeline)
+    init(_ link: some WebSocketLink, _ options: WebSocketOptions, of request: Request, on pipeline: Pipeline) {
+        core = Core(link: link, options: options, request: request, pipeline: pipeline)
     }
 
     /// The subprotocol that the server chose from ``ANHTTP/WebSocketOptions/subprotocols``; `nil` if it chose none.
@@ -111,6 +111,7 @@ extension WebSocket {
     final class Core: Sendable {
         let link: any WebSocketLink
         private let options: WebSocketOptions
+        private let request: Request
         private let pipeline: Pipeline
         private let input: Lock<Input>
         /// Created for the first message that is compressed.
@@ -128,8 +129,8 @@ extension WebSocket {
             var assembler: MessageAssembler
         }
 
-        init(link: some WebSocketLink, options: WebSocketOptions, pipeline: Pipeline) {
-            (self.link, self.options, self.pipeline) = (link, options, pipeline)
+        init(link: some WebSocketLink, options: WebSocketOptions, request: Request, pipeline: Pipeline) {
+            (self.link, self.options, self.request, self.pipeline) = (link, options, request, pipeline)
             input = Lock(
                 Input(
                     assembler: MessageAssembler(
@@ -179,12 +180,12 @@ extension WebSocket {
             do {
                 try await link.close(closure)
             } catch {
-                throw pipeline.cancellation(for: error)
+                throw pipeline.failure(of: request, by: error)
             }
         }
 
         private func noted(_ error: any Error) -> any Error {
-            let error = pipeline.cancellation(for: error)
+            let error = pipeline.failure(of: request, by: error)
             guard let error = error as? TransportError else { return error }
             // The connection goes on after an error of its use.
             if case .internalInconsistency = error.reason { return error }
