@@ -25,7 +25,7 @@ extension Pipeline {
 /// A source that reads a body from its creation on, so that the server need not wait for the reader, until it is stopped
 /// or read itself. If more bytes than a limit arrive until then, the exchange ends, and they are followed by an error.
 final class ReadAheadBodySource: FileBodySource {
-    private let base: ResponseBody
+    let base: ResponseBody
     private let kept: Kept
     /// Whether the reader has taken all that was kept, and reads the rest itself.
     private let isDrained = Atomic(false)
@@ -98,8 +98,7 @@ final class ReadAheadBodySource: FileBodySource {
         }
         if let chunk = await kept.take() { return chunk }
         isDrained.store(true, ordering: .releasing)
-        var iterator = base.makeAsyncIterator()
-        return try await iterator.next()
+        return try await base.next()
     }
 
     var ending: ResponseEnding? { isDrained.load(ordering: .acquiring) ? base.ending : nil }

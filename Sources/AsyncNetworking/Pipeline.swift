@@ -391,7 +391,7 @@ final class Pipeline: Sendable {
 
 /// The body of an exchange, with the errors of its request.
 private final class ExchangeBodySource: FileBodySource {
-    private let base: ResponseBody
+    let base: ResponseBody
     private let request: Request
     private let pipeline: Pipeline
 
@@ -401,8 +401,7 @@ private final class ExchangeBodySource: FileBodySource {
 
     func next() async throws -> Data? {
         do {
-            var iterator = base.makeAsyncIterator()
-            return try await iterator.next()
+            return try await base.next()
         } catch {
             throw pipeline.failure(of: request, by: error)
         }
@@ -415,11 +414,6 @@ private final class ExchangeBodySource: FileBodySource {
             throw pipeline.failure(of: request, by: error)
         }
     }
-
-    var ending: ResponseEnding? { base.ending }
-    func willBeWritten(to path: String) async { await base.willBeWritten(to: path) }
-    func cancel() { base.cancel() }
-    func close() async { await base.close() }
 }
 
 /// A call of a session: what its steps share, and its exchanges.

@@ -192,8 +192,7 @@ extension ResponseValidation {
         guard rejection(of: head, Data(), checksMediaType: true) != nil else { return }
         var beginning = Data()
         if rejection(of: head, Data(), checksMediaType: checksEmptyBody) == nil {
-            var chunks = body.makeAsyncIterator()
-            guard let first = try await chunks.next() else { return }
+            guard let first = try await body.next() else { return }
             beginning = first
         }
         let excerpt = try await body.excerpt(

@@ -151,12 +151,7 @@ private actor Observing: FileBodySource {
         self.base = base
     }
 
-    func next() async throws -> Data? {
-        var iterator = base.makeAsyncIterator()
-        return try await iterator.next()
-    }
-
-    nonisolated var ending: ResponseEnding? { base.ending }
+    func next() async throws -> Data? { try await base.next() }
     func willBeWritten(to path: String) { self.path = path }
 }
 

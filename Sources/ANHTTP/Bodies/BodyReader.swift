@@ -36,8 +36,7 @@ package actor BodyReader<Parser: BodyParser> {
         while !isAtEnd {
             try Task.checkCancellation()
             if let element = try parser.next() { return element }
-            var chunks = body.makeAsyncIterator()
-            guard let chunk = try await chunks.next() else {
+            guard let chunk = try await body.next() else {
                 isAtEnd = true
                 return parser.finish()
             }

@@ -118,6 +118,9 @@ public struct ResponseBody: AsyncSequence, Sendable {
     /// Ends the exchange, and returns when no part of it is running.
     package func close() async { await source.close() }
 
+    /// Returns the next chunk; `nil` at the end, and in all later calls.
+    package func next() async throws -> Data? { try await source.next() }
+
     /// Returns an iterator that reads the body. All iterators continue where the last one stopped: the body is read
     /// once.
     public func makeAsyncIterator() -> Iterator {
@@ -166,8 +169,11 @@ public protocol ResponseBodySource: Sendable {
     func close() async
 }
 
-/// A source that makes use of the file to which its reader writes it.
+/// A source that reads another body, and makes use of the file to which its reader writes it. Only ``next()`` need be
+/// implemented.
 package protocol FileBodySource: ResponseBodySource {
+    /// The body that it reads.
+    var base: ResponseBody { get }
     /// Announces a file before the first byte is read. The file is empty, and contains each chunk, and nothing else,
     /// when the next one is requested.
     func willBeWritten(to path: String) async
@@ -177,6 +183,13 @@ package protocol FileBodySource: ResponseBodySource {
 package protocol WholeBodySource: ResponseBodySource {
     /// Whether the body was received completely, and no more of the request is sent.
     var isWhole: Bool { get }
+}
+
+extension FileBodySource {
+    package var ending: ResponseEnding? { base.ending }
+    package func cancel() { base.cancel() }
+    package func close() async { await base.close() }
+    package func willBeWritten(to path: String) async { await base.willBeWritten(to: path) }
 }
 
 extension ResponseBodySource {

@@ -164,8 +164,7 @@ private final class PartReader: Sendable {
         while true {
             let step = try parser.next()
             guard step == .needsMore else { return step }
-            var chunks = body.makeAsyncIterator()
-            if let chunk = try await chunks.next() { parser.append(chunk) } else { parser.finish() }
+            if let chunk = try await body.next() { parser.append(chunk) } else { parser.finish() }
         }
     }
 

@@ -346,7 +346,7 @@ extension TransferMetrics {
 ///
 /// A chunk is written while the reader handles it and the next one arrives.
 private actor StoringBodySource: FileBodySource {
-    private let base: ResponseBody
+    let base: ResponseBody
     private let writer: CacheWriter
     private let expected: Int64?
     private let store: @Sendable (CacheEntry.Body, ResponseEnding) async -> Obstacle?
@@ -384,10 +384,7 @@ private actor StoringBodySource: FileBodySource {
     }
 
     func next() async throws -> Data? {
-        let chunk = try await reading {
-            var iterator = base.makeAsyncIterator()
-            return try await iterator.next()
-        }
+        let chunk = try await reading { try await base.next() }
         await writing?.value
         guard let chunk else {
             await finish()
@@ -420,10 +417,6 @@ private actor StoringBodySource: FileBodySource {
         guard let ending = base.ending, let body = await writer.finish(expected: expected) else { return }
         obstacle = await store(body, ending)
     }
-
-    nonisolated var ending: ResponseEnding? { base.ending }
-
-    nonisolated func cancel() { base.cancel() }
 
     func close() async {
         await base.close()

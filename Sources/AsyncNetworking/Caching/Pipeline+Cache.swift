@@ -219,7 +219,7 @@ extension Pipeline {
             } catch {
                 guard response.head.mayBeDiscarded, !(error is CancellationError) else { throw error }
                 // Only who reads the body needs it.
-                stored.body = storing.reading(FailingBodySource(error: error))
+                stored.body = storing.reading(FailingBodySource(base: storing, error: error))
             }
             await storing.close()
         case .collected:
@@ -299,11 +299,10 @@ private enum Validation {
 
 /// A body that could not be received.
 private struct FailingBodySource: FileBodySource {
+    let base: ResponseBody
     let error: any Error
 
     func next() async throws -> Data? { throw error }
-    var ending: ResponseEnding? { nil }
-    func willBeWritten(to path: String) async {}
 }
 
 extension Error {

@@ -81,8 +81,7 @@ final class EventReader {
                 return true
             }
             let chunk = try await withTaskCancellationHandler {
-                var iterator = chunks.makeAsyncIterator()
-                return try await iterator.next()
+                try await chunks.next()
             } onCancel: {
                 chunks.cancel()
             }

@@ -76,8 +76,7 @@ private struct ObservedBody: FileBodySource {
     let end: @Sendable ((any Error)?) -> Void
 
     func next() async throws -> Data? {
-        var iterator = base.makeAsyncIterator()
-        let next = try await notingFailure { try await iterator.next() }
+        let next = try await notingFailure { try await base.next() }
         if let next { chunk(next) } else { end(nil) }
         return next
     }
@@ -97,9 +96,4 @@ private struct ObservedBody: FileBodySource {
             throw error
         }
     }
-
-    var ending: ResponseEnding? { base.ending }
-    func cancel() { base.cancel() }
-    func close() async { await base.close() }
-    func willBeWritten(to path: String) async { await base.willBeWritten(to: path) }
 }

@@ -253,10 +253,7 @@ private final class RecordedBody: ResponseBodySource {
     }
 
     func next() async throws -> Data? {
-        try await noting {
-            var iterator = base.makeAsyncIterator()
-            return try await iterator.next()
-        }
+        try await noting { try await base.next() }
     }
 
     func collect(upTo limit: Int) async throws -> Data {

@@ -265,8 +265,7 @@ private final class LaneBodySource: ResponseBodySource {
     }
 
     func next() async throws -> Data? {
-        var iterator = base.makeAsyncIterator()
-        let chunk = try await iterator.next()
+        let chunk = try await base.next()
         if chunk != nil { report(.body, \.hasBody) }
         return chunk
     }

@@ -238,8 +238,7 @@ final class SegmentedTransfer {
         group.addTask {
             await withTaskCancellationHandler {
                 do {
-                    var iterator = body.makeAsyncIterator()
-                    return .bytes(number, .success(try await iterator.next()))
+                    return .bytes(number, .success(try await body.next()))
                 } catch {
                     return .bytes(number, .failure(error))
                 }
