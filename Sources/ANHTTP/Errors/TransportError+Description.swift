@@ -258,12 +258,11 @@ extension TransportError.RequestBodyFailure {
 }
 
 extension Error {
-    /// The error for an archive: without the texts of the server and of the program's own errors, such as that of a body's
-    /// source, which may contain secrets.
-    package var textWithoutSecrets: String {
+    /// The error for archives and events, without texts of the server and the program, which may contain secrets: the type
+    /// of an error of the program's own.
+    package var outline: String {
         switch self {
         case is CancellationError: "cancelled"
-        case let error as TransportError where error.quotesOthers: error.label.rawValue
         case let error as TransportError: error.outline
         default: "\(type(of: self))"
         }

@@ -190,7 +190,7 @@ extension SessionError {
     /// The description of an error for events, without texts of header fields, bodies and the program, but the paths of
     /// files: its label in place of a description that may have some, and the type of an error of the program's own.
     static func outline(of error: any Error) -> String {
-        guard let error = lifting(error) as? SessionError else { return "\(type(of: error))" }
+        guard let error = lifting(error) as? SessionError else { return error.outline }
         return error.plainText ?? "\(error.label)."
     }
 

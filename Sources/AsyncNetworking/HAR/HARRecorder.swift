@@ -365,7 +365,7 @@ final class BodyCopy: Sendable {
     /// Records the end, and returns whether it is the first one.
     @discardableResult
     func end(failing error: (any Error)? = nil) -> Bool {
-        let text = error?.textWithoutSecrets
+        let text = error?.outline
         return state.withLock { state in
             defer { (state.hasEnded, state.failure) = (true, state.failure ?? text) }
             return !state.hasEnded

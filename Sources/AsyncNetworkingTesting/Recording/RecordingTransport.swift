@@ -147,7 +147,7 @@ public final class RecordingTransport: Transport {
             entry.request.httpVersion = entry.response.httpVersion
             let source = RecordedBody(base: response.body) { [entry, self] body, isWhole, metrics, error in
                 var entry = entry
-                entry.error = request.isSuperseded ? HAR.Entry.superseded : error?.textWithoutSecrets
+                entry.error = request.isSuperseded ? HAR.Entry.superseded : error?.outline
                 // A redirect, for example, is followed without its body.
                 let isPassedOver = body.isEmpty && response.head.mayBeDiscarded
                 if error == nil, !isWhole, !isPassedOver, response.head.mayHaveContent(for: request.method) {
@@ -179,7 +179,7 @@ public final class RecordingTransport: Transport {
             body.noteDisuse = { source.noteDisuse() }
             return OpenResponse(head: response.head, body: body)
         } catch {
-            entry.error = request.isSuperseded ? HAR.Entry.superseded : error.textWithoutSecrets
+            entry.error = request.isSuperseded ? HAR.Entry.superseded : error.outline
             write(entry, number)
             throw error
         }

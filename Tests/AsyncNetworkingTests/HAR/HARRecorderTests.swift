@@ -225,7 +225,7 @@ import Testing
                 try await manager.post("a", body: .writer { _ in throw Secret() })
             }
         }
-        #expect(found.map(\.error) == ["request_body"])
+        #expect(found.map(\.error) == ["request_body."])
         #expect(try !String(decoding: directory.read("a.har"), as: UTF8.self).contains("hunter2"))
     }
 
