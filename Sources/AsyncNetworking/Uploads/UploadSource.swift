@@ -156,16 +156,45 @@ private actor PartDigest {
 /// change is, costs bytes that are sent again, but never mixes two files. The file of the record is locked while the
 /// upload runs, so that no second one sends the same bytes. It is replaced as a whole by another one, which is locked
 /// before: a process that is killed meanwhile, or a full disk, leaves the earlier record.
-actor UploadRecord {
+package actor UploadRecord {
     private var file: PartialFile?
     private let path: String
     /// The path of a record that is being written.
     private let replacement: String
-    private var contents: Contents
-    /// Whether the file is that of an earlier upload with other fields, which this one has not replaced.
-    private var isOfAnother = false
-    /// Whether the directory was flushed since the file was replaced, as far as this process knows.
-    private var isNamed: Bool
+    /// The contents that were found, or those for a new record.
+    private let contents: Contents
+    private var state: State
+
+    /// What the file has of the upload.
+    package enum State: Hashable, Sendable {
+        /// Nothing. It is removed at the end, unless it is that of an earlier upload with other fields.
+        case nothing(isOfAnother: Bool)
+        /// These facts. A power failure may still bring the file before it back.
+        case written(ResumableUpload.Known)
+        /// These facts, for good.
+        case flushed(ResumableUpload.Known)
+
+        package var known: ResumableUpload.Known? {
+            switch self {
+            case .nothing: nil
+            case .written(let known), .flushed(let known): known
+            }
+        }
+
+        /// What has to be done so that the file has what is known of the upload.
+        package enum Action: Hashable, Sendable {
+            case none, empty, write, flushDirectory
+        }
+
+        /// Returns what has to be done so that the file has `known`.
+        package func action(noting known: ResumableUpload.Known?) -> Action {
+            switch self {
+            case .nothing: known == nil ? .none : .write
+            case .written(let old): known == nil ? .empty : known == old ? .flushDirectory : .write
+            case .flushed(let old): known == nil ? .empty : known == old ? .none : .write
+            }
+        }
+    }
 
     private struct Contents: Codable {
         /// The version of the file whose bytes the server has.
@@ -199,6 +228,7 @@ actor UploadRecord {
         let suffix = "." + String(Checksum.of(target, seed: 0), radix: 36) + ".upload"
         let path = FileLocation.path(source.path, appending: suffix)
         var contents = Contents(source.stamp, creation)
+        var isOfAnother = false
         do throws(SystemError) {
             let file = try PartialFile(path: path, opening: .either, mode: 0o600)
             if let earlier = try Self.read(file) {
@@ -209,55 +239,55 @@ actor UploadRecord {
         } catch {
             throw .file(path, error)
         }
-        (self.path, self.contents, isNamed) = (path, contents, contents.known == nil)
+        (self.path, self.contents) = (path, contents)
+        state = contents.known.map(State.written) ?? .nothing(isOfAnother: isOfAnother)
         replacement = FileLocation.path(source.path, appending: suffix + ".new")
     }
 
     /// The facts that an earlier process, or this one, has noted last.
-    var known: ResumableUpload.Known? { contents.known }
+    var known: ResumableUpload.Known? { state.known }
 
     /// Writes what is known, if it has changed, and flushes it to the disk. The record of an upload of which nothing is
     /// known any more is emptied.
     func note(_ known: ResumableUpload.Known?) throws(SessionError) {
-        guard known != contents.known || !isNamed else { return }
+        let action = state.action(noting: known)
         guard let known else {
-            contents.known = nil
+            guard action == .empty else { return }
+            state = .nothing(isOfAnother: false)
             // The upload may be complete: it does not fail because of its record, by which the server is asked at most.
             try? file?.truncate(to: 0)
             try? file?.flush()
             return
         }
         do throws(SystemError) {
-            if known != contents.known {
-                var changed = contents
-                changed.known = known
-                try replaceFile(by: changed)
-            }
+            if action == .write { try replaceFile(noting: known) }
+            guard action != .none else { return }
             // What follows may complete the upload, of which a process must know after a power failure, too.
             try FileLocation(unresolved: path).flushDirectory()
-            isNamed = true
+            state = .flushed(known)
         } catch {
             throw .file(path, error)
         }
     }
 
-    private func replaceFile(by changed: Contents) throws(SystemError) {
+    private func replaceFile(noting known: ResumableUpload.Known) throws(SystemError) {
+        var contents = contents
+        contents.known = known
         // Encoding these types as JSON cannot fail.
-        guard let bytes = try? JSONEncoder().encode(changed) else { return }
+        guard let bytes = try? JSONEncoder().encode(contents) else { return }
         var next = try PartialFile(replacing: replacement, mode: 0o600)
         try next.write(bytes.bytes)
         try next.flush()
         try next.move(to: path)
         file.take()?.keep()
         file = consume next
-        contents = changed
-        (isNamed, isOfAnother) = (false, false)
+        state = .written(known)
     }
 
     /// Closes the file, which is kept if the upload can go on, and removed otherwise.
     func close() {
         // Removed before it is unlocked: another upload may then have its own.
-        if contents.known == nil, !isOfAnother { for path in [path, replacement] { FileLocation.remove(path) } }
+        if state == .nothing(isOfAnother: false) { for path in [path, replacement] { FileLocation.remove(path) } }
         file.take()?.keep()
     }
 
