@@ -41,29 +41,17 @@ final class DownloadFile {
     var known: ResumeData?
     /// The bytes in the temporary file that follow a gap, which segments have written; see ``SegmentPlan``.
     var parts = ByteRanges()
-    /// Whether the file may be received in segments: not after no server has sent further ones.
-    var permitsSegments = true
+    var segmentUse = SegmentUse.permitted
     /// The mirrors that may be used.
     var mirrors: [URL]
-    /// Whether a mirror has taken the place of the request's URL.
-    private(set) var isFromMirror = false
-    /// Whether the bytes of mirrors have been requested again, because the digest of the whole was wrong.
-    var hasLeftMirrors = false
+    var server = Server.own
     /// The checks of pieces, if the program has their digests. Then those of the server are not verified.
     var pieces: PieceChecks?
-    /// Whether all pieces that the program knows the digests of have been verified.
-    var hasVerifiedPieces = false
-    /// Whether the file has right bytes after the error of a wrong digest, which that of a piece is.
-    var keepsAfterWrongDigest = false
-    /// Whether the download has started over because a segment had changed, which it does once.
-    var hasStartedOver = false
-    /// Whether a response has been accepted in this task.
-    var hasBegun = false
-    /// The digests of the whole file, and of the part in this response.
+    var pieceState = PieceState.unverified
+    /// The last response that was accepted in this task; `nil` before the first one.
+    private(set) var accepted: AcceptedResponse?
+    /// The digests of the whole file.
     var whole = DigestChecks([])
-    private var part = DigestChecks([])
-    /// Whether the trailers of the response may contain digests of the bytes in the file.
-    private var verifiesTrailers = false
     /// The digests of the whole file in trailers and in the responses to segments. If others are not known, the file is
     /// read once more.
     var late: Set<ContentDigest> = []
@@ -71,10 +59,6 @@ final class DownloadFile {
     var followUps = FollowUpLimit()
     /// The number of bytes received, and of the longest part of the file so far.
     var (received, longest) = (Int64(0), Int64(0))
-    /// The URL of the last accepted response, after redirects.
-    private(set) var source: URL?
-    /// The range of the file that this response has; `nil` if it does not say that.
-    private var range: ContentRange?
     /// The number of received bytes at the last flush, and its time.
     var flushed = (received: Int64(0), time: Duration.zero)
     /// The resume data for the bytes that are on the disk, and whether later ones were lost.
@@ -304,17 +288,18 @@ final class DownloadFile {
             throw .file(job.path, error)
         }
         if !isSame { parts = ByteRanges() }
-        (source, hasVerifiedPieces) = (head.url, false)
+        pieceState = .unverified
         let representation = Representation(head, to: fields, sensitive: job.sensitiveHeaders)
         let hasMirrorBytes = !parts.isEmpty && known?.hasMirrorBytes == true
         known = isChanged ? nil : resumeData(of: representation)
         if hasMirrorBytes { known?.hasMirrorBytes = true }
         let digests = known == nil ? head.headers.contentDigests : representation.digests
         whole = DigestChecks(isChanged || hasPieceDigests ? [] : digests, and: expectedDigest)
-        (part, late) = (DigestChecks([]), [])
-        range = isChanged || head.status != .partialContent ? nil : head.contentRange?.ofWholeFile
-        verifiesTrailers = !isChanged && !hasPieceDigests
-        hasBegun = true
+        late = []
+        accepted = AcceptedResponse(
+            url: head.url,
+            range: isChanged || head.status != .partialContent ? nil : head.contentRange?.ofWholeFile,
+            digests: DigestChecks([]), verifiesTrailers: !isChanged && !hasPieceDigests)
         (flushed, flushedData) = ((received, stopwatch.elapsed), nil)
         if parts.isEmpty || !isDurable { try writeRecord(isFirst: true) } else { try flush() }
     }
@@ -332,11 +317,12 @@ final class DownloadFile {
         }
         // The digests of a 416 are those of its own content.
         if let range { known?.representation.learn(from: head, total: range.total) }
-        (self.range, source, hasVerifiedPieces) = (range, head.url, false)
-        (verifiesTrailers, late) = (range != nil && !hasPieceDigests, [])
-        hasBegun = true
+        (pieceState, late) = (.unverified, [])
+        let isVerified = range != nil && !hasPieceDigests
+        accepted = AcceptedResponse(
+            url: head.url, range: range, digests: DigestChecks(isVerified ? head.headers.contentDigests : []),
+            verifiesTrailers: isVerified)
         flushed = (received, stopwatch.elapsed)
-        part = DigestChecks(range == nil || hasPieceDigests ? [] : head.headers.contentDigests)
         let digests = DigestChecks(hasPieceDigests ? [] : known?.representation.digests ?? [], and: expectedDigest)
         if whole.size > offset || whole.expected != digests.expected { whole = digests }
     }
@@ -344,7 +330,7 @@ final class DownloadFile {
     /// Writes and hashes a chunk of the body; flushes a durable download when due. Returns `false` if the chunk exceeds
     /// the range of the response; then nothing is written.
     func write(_ chunk: Data) throws(SessionError) -> Bool {
-        if let last = range?.bytes?.upperBound, size + Int64(chunk.count) - 1 > last { return false }
+        if let last = accepted?.range?.bytes?.upperBound, size + Int64(chunk.count) - 1 > last { return false }
         if let pieces = job.options.pieceDigests, size + Int64(chunk.count) > pieces.totalBytes {
             try checkSize(size + Int64(chunk.count))
         }
@@ -358,7 +344,7 @@ final class DownloadFile {
         } catch {
             throw .file(job.path, error)
         }
-        part.update(chunk.bytes)
+        accepted?.digests.update(chunk.bytes)
         pieces?.receive(offset..<size, from: 0)
         if !parts.isEmpty { parts = parts.within(size..<Int64.max) }
         try flushIfDue()
@@ -375,8 +361,9 @@ final class DownloadFile {
     func endBody(
         _ trailers: HTTPFields, waitUntilRunning: () async throws -> Void
     ) async throws -> FurtherRequest? {
-        try part.verify(job.path, from: request.url)
-        if verifiesTrailers {
+        try accepted?.digests.verify(job.path, from: request.url)
+        let range = accepted?.range
+        if accepted?.verifiesTrailers == true {
             if mayContinue { late.formUnion(trailers.representationDigests) }
             try await verify(trailers.contentDigests, from: range?.bytes?.lowerBound ?? 0, waitUntilRunning)
         }
@@ -446,13 +433,54 @@ final class DownloadFile {
         defer {
             if var file = partial.take() { DownloadRecord.discard(of: &file) }
         }
-        if case .digest = error as? SessionError, !keepsAfterWrongDigest { return nil }
+        if case .digest = error as? SessionError, pieceState != .wrong { return nil }
         guard isDurable || isWanted else { return nil }
         // After a failure the system reports success although bytes are lost.
         if isDurable, !hasLostBytes { try? flush() }
         let data = hasLostBytes ? flushedData : currentResumeData
         if isDurable || data != nil { partial.take()?.keep() }
         return data.map(forServer)
+    }
+
+    // MARK: States
+
+    /// Whether the file may be received in segments.
+    enum SegmentUse {
+        case permitted
+        /// It may, and has started over because a segment had changed, which it does once.
+        case permittedAfterChange
+        /// It may not, because no server has sent further segments.
+        case refused
+    }
+
+    /// The server of the download.
+    enum Server {
+        /// That of the request's URL.
+        case own
+        /// A mirror, which has taken its place.
+        case mirror
+        /// The same, and the bytes of other mirrors were requested again, because the digest of the whole was wrong.
+        case onlyMirror
+    }
+
+    /// The state of the pieces that the program knows the digests of.
+    enum PieceState {
+        case unverified
+        case verified
+        /// A piece is wrong, and the file no longer counts its bytes.
+        case wrong
+    }
+
+    /// An accepted response.
+    struct AcceptedResponse {
+        /// The URL, after redirects.
+        let url: URL
+        /// The range of the file that the response has; `nil` if it does not say that.
+        let range: ContentRange?
+        /// The digests of the bytes of the file in the response.
+        fileprivate(set) var digests: DigestChecks
+        /// Whether the trailers may contain digests of these bytes.
+        let verifiesTrailers: Bool
     }
 }
 
@@ -494,7 +522,7 @@ extension DownloadFile {
     }
 
     /// Whether a mirror may take the place of a server whose response is rejected.
-    var hasFurtherMirror: Bool { !hasBegun && !mirrors.isEmpty }
+    var hasFurtherMirror: Bool { accepted == nil && !mirrors.isEmpty }
 
     /// Returns the request to a mirror after a server has failed before its response was accepted; `nil` if there is none,
     /// or the server is not to blame.
@@ -508,7 +536,7 @@ extension DownloadFile {
         default: return nil
         }
         mirrors.removeFirst()
-        isFromMirror = true
+        server = .mirror
         // Another server has validators of its own.
         known?.representation.validator = nil
         known?.hasMirrorBytes = true
@@ -581,7 +609,7 @@ extension DownloadFile {
             return nil
         }
         data.partialFile = path
-        data.offset = hasBegun ? size : min(data.offset, size)
+        data.offset = accepted == nil ? min(data.offset, size) : size
         data.parts = parts.isEmpty ? nil : parts
         return data.completedBytes > 0 ? data : nil
     }
@@ -594,7 +622,7 @@ extension DownloadFile {
         return ResumeData(
             url: request.url, headers: headers, representation: representation, offset: 0, partialFile: path,
             destination: location?.path, overwritesExisting: job.destination.overwritesExisting,
-            expectedDigest: expectedDigest, hasMirrorBytes: isFromMirror ? true : nil)
+            expectedDigest: expectedDigest, hasMirrorBytes: server == .own ? nil : true)
     }
 
     /// Flushes the written bytes to the disk, then updates the record.
@@ -650,7 +678,7 @@ extension DownloadFile {
     /// The record of the bytes written so far; `nil` for a download that is not durable.
     private var record: ResumeData? {
         guard isDurable, var data = known ?? resumeData(of: Representation()) else { return nil }
-        data.offset = hasBegun ? size : data.offset
+        if accepted != nil { data.offset = size }
         data.parts = parts.isEmpty ? nil : parts
         if !data.isVerifiable(with: job.options.pieceDigests) { (data.offset, data.parts) = (0, nil) }
         return forServer(data)
@@ -659,7 +687,7 @@ extension DownloadFile {
     /// Returns resume data for a later download, whose server has validators of its own if a mirror took its place.
     private func forServer(_ data: ResumeData) -> ResumeData {
         var data = data
-        if isFromMirror { data.representation.validator = nil }
+        if server != .own { data.representation.validator = nil }
         return data
     }
 

@@ -112,7 +112,7 @@ extension SessionManager {
             let reason = error as? SessionError
             // A later request would be answered by the same bytes.
             // An interceptor may have sent the request, by whose URL they are stored, to another one.
-            if case .digest = reason, let source = file.source, let cache = configuration.cache {
+            if case .digest = reason, let source = file.accepted?.url, let cache = configuration.cache {
                 let urls = [source, task.request.url]
                 await onGlobalExecutor { for url in urls { cache.remove(url) } }
             }

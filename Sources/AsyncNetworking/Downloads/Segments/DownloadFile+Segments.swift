@@ -11,8 +11,8 @@ extension DownloadFile {
     /// Returns the plan for receiving the rest in segments, after a response has been accepted; `nil` if it must be
     /// received by that response alone.
     func segmentPlan(for head: ResponseHead, _ body: ResponseBody) -> SegmentPlan? {
-        guard permitsSegments, job.options.wantsSegments || !parts.isEmpty, mayContinue, device == nil, let known,
-            known.isVerifiable(with: job.options.pieceDigests),
+        guard segmentUse != .refused, job.options.wantsSegments || !parts.isEmpty, mayContinue, device == nil,
+            let known, known.isVerifiable(with: job.options.pieceDigests),
             let total = known.totalBytes ?? job.options.pieceDigests?.totalBytes, total > 0,
             job.options.pieceDigests?.totalBytes ?? total == total,
             !body.isReplaced, !head.hasContentCoding,
@@ -92,7 +92,7 @@ extension DownloadFile {
     ///
     /// - Throws: ``SessionError/digest(expected:found:path:url:)`` for the first wrong one.
     func verifyPieces(waitUntilRunning: () async throws -> Void) async throws {
-        guard let digests = job.options.pieceDigests, !hasVerifiedPieces else { return }
+        guard let digests = job.options.pieceDigests, pieceState != .verified else { return }
         try checkSize(size)
         for (piece, value) in digests.values.enumerated() {
             let expected = ContentDigest(digests.algorithm, value)
@@ -101,7 +101,7 @@ extension DownloadFile {
             guard found == expected else {
                 let range = digests.range(of: piece)
                 try restart(range, done: ByteRanges([0..<range.lowerBound, range.upperBound..<size]))
-                keepsAfterWrongDigest = true
+                pieceState = .wrong
                 throw SessionError.digest(expected: expected, found: found, path: job.path, url: request.url)
             }
         }
@@ -154,11 +154,11 @@ extension DownloadFile {
     /// Returns a request for all bytes but some, which stay, if the digest of the whole is wrong and bytes of mirrors
     /// may be among the others; `nil` otherwise, and the second time.
     func leaveMirrors(keeping trusted: ByteRanges = ByteRanges()) throws(SessionError) -> FurtherRequest? {
-        guard known?.hasMirrorBytes == true, !hasPieceDigests, !hasLeftMirrors, !whole.isVerified,
-            !isFromMirror || !trusted.isEmpty
+        guard known?.hasMirrorBytes == true, !hasPieceDigests, !whole.isVerified,
+            server == .own || server == .mirror && !trusted.isEmpty
         else { return nil }
-        (mirrors, hasLeftMirrors) = ([], true)
-        known?.hasMirrorBytes = isFromMirror ? true : nil
+        mirrors = []
+        if server == .own { known?.hasMirrorBytes = nil } else { server = .onlyMirror }
         try beginSegments(trusted)
         whole = DigestChecks([])
         if isDurable { try flush() }

@@ -128,11 +128,11 @@ final class SegmentedTransfer {
         if let failure { throw failure }
         report(isLast: true)
         if hasChanged {
-            file.hasStartedOver = true
+            file.segmentUse = .permittedAfterChange
             return .next(try file.startOver(because: .changed))
         }
         guard plan.isComplete else { return try rest() }
-        file.hasVerifiedPieces = file.pieces?.isComplete == true
+        if file.pieces?.isComplete == true { file.pieceState = .verified }
         return try await complete(head)
     }
 
@@ -228,7 +228,7 @@ final class SegmentedTransfer {
         case .refused(let isOverload): sources.refuse(worker.source, isOverload: isOverload)
         case .changed:
             sources.exclude(worker.source)
-            hasChanged = worker.source == 0 && file.pieces == nil && !file.hasStartedOver
+            hasChanged = worker.source == 0 && file.pieces == nil && file.segmentUse == .permitted
         }
     }
 
@@ -324,7 +324,7 @@ final class SegmentedTransfer {
 
     /// Returns an error whose wrong bytes the file no longer counts.
     private func fail(_ wrongPiece: SessionError) -> SessionError {
-        file.keepsAfterWrongDigest = true
+        file.pieceState = .wrong
         return wrongPiece
     }
 
@@ -495,7 +495,7 @@ final class SegmentedTransfer {
     private func rest() throws -> PartEnd {
         if let wrongPiece = wrongPieces.values.first { throw fail(wrongPiece) }
         let isAlone = lastNumber == 0 || firstError != nil
-        file.permitsSegments = file.permitsSegments && isAlone
+        if !isAlone { file.segmentUse = .refused }
         guard let rest = file.rest() else {
             throw firstError ?? lastError ?? SessionError.notResumable(.rangesNotSupported)
         }
