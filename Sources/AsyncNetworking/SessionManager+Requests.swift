@@ -55,21 +55,7 @@ extension SessionManager {
 
     /// Performs a request and returns only the deserialized value, without the response's head and metrics.
     ///
-    /// The body is collected in memory; one of more than ``ANHTTP/TransferOptions/maximumBodySize`` bytes, 128 MiB by
-    /// default, fails with ``ANHTTP/TransportError/Reason/responseTooLarge(_:)``, in a ``SessionError``. The serializer
-    /// validates the response and runs in the calling task.
-    ///
-    /// - Parameters:
-    ///   - request: The request to send.
-    ///   - serializer: The serializer that validates the response and converts its body.
-    /// - Returns: The value that the serializer returned.
-    /// - Throws: ``SessionError/serialization(_:)`` with ``ANSerialization/SerializationError/rejected(_:)``, including
-    ///   the body, if the serializer does not accept the response's status or media type, or with another error if it
-    ///   cannot convert the body; another ``SessionError`` if the request fails, such as
-    ///   ``SessionError/transport(_:)``, or ``SessionError/invalidated`` if the manager was invalidated or shut down
-    ///   before; or `CancellationError` if the calling task is cancelled or the manager cancels its requests. A
-    ///   ``ANHTTP/TransportError`` or ``ANSerialization/SerializationError`` of the program's own interceptors and
-    ///   serializers is wrapped in a ``SessionError``; their other errors are thrown unchanged.
+    /// Arguments and errors are those of ``response(for:as:)``.
     public nonisolated func value<Serializer: ResponseSerializer>(
         for request: Request, as serializer: Serializer
     ) async throws -> Serializer.Output {

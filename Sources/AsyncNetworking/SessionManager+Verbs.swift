@@ -43,21 +43,12 @@ extension SessionManager {
             as: serializer)
     }
 
-    /// Performs a HEAD request, whose response has no body. Parameters are encoded by
-    /// ``SessionConfiguration/requestSerializer``, by default into the query.
+    /// Performs a HEAD request, whose response has no body, and accepts the statuses 200–299.
     ///
-    /// - Parameters:
-    ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
-    ///   - parameters: Parameters for the query; `nil`, the default, for none.
-    ///   - headers: Header fields that replace all others of the same name; none by default.
-    ///   - timeout: The time limit of the whole call; `nil`, the default, for none. See `Request.timeout`.
-    ///   - options: Modifies the session's transfer options for this request; `nil`, the default, changes none.
+    /// Arguments and errors are those of ``get(_:parameters:headers:timeout:options:as:)``.
+    ///
     /// - Returns: The response, whose ``Response/headers`` are those of the response to a GET request, possibly without
     ///   some that the server determines only with the content (RFC 9110 §9.3.2).
-    /// - Throws: ``SessionError/serialization(_:)`` if the request cannot be created, or for a status outside of
-    ///   200–299 (see ``SessionError/rejection``); another ``SessionError`` if the request fails; `CancellationError`
-    ///   if the calling task is cancelled or the manager cancels its requests; or the error of an interceptor of the
-    ///   program's own.
     @discardableResult
     public nonisolated func head(
         _ target: some RequestTarget, parameters: Parameters? = nil, headers: HTTPFields = [:],

@@ -14,17 +14,8 @@ extension SessionManager {
     /// Creates a suspended task that writes a response to a file.
     ///
     /// The task starts when it is resumed; ``download(_:to:options:)`` returns one that is already running, and
-    /// describes how the file is written and how the task fails. If the manager was invalidated or shut down, the task
-    /// fails with ``SessionError/invalidated``. Releasing a task that was never resumed cancels it.
-    ///
-    /// - Parameters:
-    ///   - request: The request to send. Any method is possible, but only a GET request without a `Range` field can be
-    ///     resumed; with that field, the file consists of the range.
-    ///   - destination: The path of the file, as a string literal or
-    ///     ``DownloadDestination/file(_:overwritesExisting:createsIntermediateDirectories:)``, or a closure that
-    ///     chooses it.
-    ///   - options: The options; by default the download is not durable, and its partial file is kept if it can be
-    ///     resumed.
+    /// describes the arguments, how the file is written and how the task fails. Releasing a task that was never resumed
+    /// cancels it.
     public nonisolated func makeDownloadTask(
         for request: Request, to destination: DownloadDestination, options: DownloadOptions = DownloadOptions()
     ) -> DownloadTask {
@@ -33,18 +24,8 @@ extension SessionManager {
 
     /// Creates a suspended task that resumes an earlier download.
     ///
-    /// The task starts when it is resumed; ``download(resuming:with:to:options:)`` returns one that is already running.
-    /// If the manager was invalidated or shut down, the task fails with ``SessionError/invalidated``. Releasing a task
-    /// that was never resumed cancels it.
-    ///
-    /// - Parameters:
-    ///   - data: The resume data.
-    ///   - request: The request to send; `nil`, the default, sends ``ResumeData/request``, which has no credentials. A
-    ///     download cannot be resumed with a method other than GET, or with a `Range` field.
-    ///   - destination: The destination; `nil`, the default, uses that of the earlier download, which keeps whether an
-    ///     existing file is overwritten. If a closure was to choose that, the task fails with ``SessionError/file(_:)``.
-    ///   - options: The options; ``DownloadOptions/startsOverIfNotResumable`` selects what happens if the download
-    ///     cannot be resumed, and ``DownloadOptions/resumeData`` is ignored in favor of `data`.
+    /// The task starts when it is resumed; ``download(resuming:with:to:options:)`` returns one that is already running, and
+    /// describes the arguments. Releasing a task that was never resumed cancels it.
     public nonisolated func makeDownloadTask(
         resuming data: ResumeData, with request: Request? = nil, to destination: DownloadDestination? = nil,
         options: DownloadOptions = DownloadOptions()
@@ -132,8 +113,8 @@ extension SessionManager {
     ///
     /// - Parameters:
     ///   - data: The resume data.
-    ///   - request: The request to send; `nil`, the default, sends a GET request for the same URL with the stored
-    ///     header fields, which exclude sensitive ones. To replace an expired link, pass a request for another URL of
+    ///   - request: The request to send; `nil`, the default, sends ``ResumeData/request``, a GET request for the same URL
+    ///     with the stored header fields, which exclude sensitive ones. To replace an expired link, pass a request for another URL of
     ///     the same file: the validator, the size and any digests are compared. A download cannot be resumed with a
     ///     method other than GET, or with a `Range` field.
     ///   - destination: The destination; `nil`, the default, uses that of the earlier download, which keeps whether an
@@ -155,20 +136,8 @@ extension SessionManager {
     ///
     /// If the task is still running when `scope` returns or throws, it is cancelled, which removes the partial file
     /// unless the download is durable. It has ended when this function returns. To wait for the file, await the task's
-    /// ``SessionTask/value`` in `scope`.
-    ///
-    /// - Parameters:
-    ///   - request: The request to send. Any method is possible, but only a GET request without a `Range` field can be
-    ///     resumed; with that field, the file consists of the range.
-    ///   - destination: The path of the file, as a string literal or
-    ///     ``DownloadDestination/file(_:overwritesExisting:createsIntermediateDirectories:)``, or a closure that
-    ///     chooses it.
-    ///   - options: The options; by default the download is not durable, and its partial file is kept if it can be
-    ///     resumed.
-    ///   - scope: Receives the task, which is running or, with ``SessionConfiguration/maximumConcurrentTasks``,
-    ///     waits for its turn.
-    /// - Returns: The value that `scope` returns.
-    /// - Throws: The error that `scope` throws; an error of the task only if `scope` awaits its value.
+    /// ``SessionTask/value`` in `scope`: its errors are thrown only there. The task and the other arguments are those of
+    /// ``download(_:to:options:)``.
     public nonisolated func withDownload<Value>(
         _ request: Request, to destination: DownloadDestination, options: DownloadOptions = DownloadOptions(),
         _ scope: (DownloadTask) async throws -> Value

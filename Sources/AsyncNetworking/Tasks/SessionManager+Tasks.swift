@@ -100,16 +100,7 @@ extension SessionManager {
 
     /// Creates a suspended task that performs a request and deserializes the response.
     ///
-    /// The task starts when it is resumed. If the manager was invalidated or shut down, the task fails with
-    /// ``SessionError/invalidated``. Releasing a task that was never resumed cancels it.
-    ///
-    /// - Parameters:
-    ///   - request: The request to send. A response body above its ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB
-    ///     by default, fails the task with ``ANHTTP/TransportError/Reason/responseTooLarge(_:)``.
-    ///   - serializer: The serializer that validates the response and converts its body. If it does not accept the
-    ///     response, the task fails with ``ANSerialization/SerializationError/rejected(_:)``, in a ``SessionError``; if
-    ///     it cannot convert the body, with its error, wrapped in a ``SessionError`` if it is a
-    ///     ``ANSerialization/SerializationError``.
+    /// The task is like one of ``makeDataTask(for:)``, and fails with the errors that ``response(for:as:)`` throws.
     public nonisolated func makeDataTask<Serializer: ResponseSerializer>(
         for request: Request, as serializer: Serializer
     ) -> SessionTask<Response<Serializer.Output>> {
@@ -147,18 +138,8 @@ extension SessionManager {
 extension SessionManager {
     /// Creates a suspended task that sends a request with its body, and validates and converts the response.
     ///
-    /// The task starts when it is resumed. If the manager was invalidated or shut down, the task fails with
-    /// ``SessionError/invalidated``. Releasing a task that was never resumed cancels it.
-    ///
-    /// - Parameters:
-    ///   - request: The request to send, with its body. A response body above its
-    ///     ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB by default, fails the task with
-    ///     ``ANHTTP/TransportError/Reason/responseTooLarge(_:)``.
-    ///   - options: Whether and how the upload is resumed; by default it is not. See <doc:ResumableUploads>.
-    ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
-    ///     body. If it does not accept the response, the task fails with
-    ///     ``ANSerialization/SerializationError/rejected(_:)``, in a ``SessionError``; if it cannot convert the body,
-    ///     with its error, wrapped in a ``SessionError`` if it is a ``ANSerialization/SerializationError``.
+    /// The task starts when it is resumed; ``upload(_:body:method:headers:timeout:options:as:)`` describes the options,
+    /// the serializer and the errors. Releasing a task that was never resumed cancels it.
     public nonisolated func makeUploadTask<Serializer: ResponseSerializer>(
         for request: Request, options: UploadOptions = UploadOptions(),
         as serializer: Serializer = DataResponseSerializer()
@@ -205,20 +186,8 @@ extension SessionManager {
 
     /// Starts sending a request with its body, and validates and converts the response.
     ///
-    /// The response's body is collected in memory; one of more than ``ANHTTP/TransferOptions/maximumBodySize`` bytes,
-    /// 128 MiB by default, fails the task with ``ANHTTP/TransportError/Reason/responseTooLarge(_:)``, in a
-    /// ``SessionError``. If the serializer cannot convert the body, the task fails with its error, wrapped in a
-    /// ``SessionError`` if it is a ``ANSerialization/SerializationError``. If the manager was invalidated or shut down,
-    /// the task fails with ``SessionError/invalidated``.
-    ///
-    /// - Parameters:
-    ///   - request: The request to send, with its body.
-    ///   - options: Whether and how the upload is resumed; by default it is not. See <doc:ResumableUploads>.
-    ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
-    ///     body. If it does not accept the response, the task fails with
-    ///     ``ANSerialization/SerializationError/rejected(_:)``, in a ``SessionError``.
-    /// - Returns: The task, which is running or, with ``SessionConfiguration/maximumConcurrentTasks``, waits for
-    ///   its turn.
+    /// The options, the serializer, the errors and the task are those of
+    /// ``upload(_:body:method:headers:timeout:options:as:)``.
     public nonisolated func upload<Serializer: ResponseSerializer>(
         _ request: Request, options: UploadOptions = UploadOptions(),
         as serializer: Serializer = DataResponseSerializer()
@@ -228,20 +197,9 @@ extension SessionManager {
 
     /// Starts sending a request with its body and runs a closure with the task; the task ends with the closure.
     ///
-    /// If the task has not ended when `scope` returns or throws, it is cancelled. It has ended when this function
-    /// returns. To wait for the response, await the task's ``SessionTask/value`` in `scope`. The task fails like one
-    /// of ``upload(_:options:as:)``, which limits the size of the response's body.
-    ///
-    /// - Parameters:
-    ///   - request: The request to send, with its body.
-    ///   - options: Whether and how the upload is resumed; by default it is not. See <doc:ResumableUploads>.
-    ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
-    ///     body. If it does not accept the response, the task fails with
-    ///     ``ANSerialization/SerializationError/rejected(_:)``, in a ``SessionError``.
-    ///   - scope: Receives the task, which is running or, with ``SessionConfiguration/maximumConcurrentTasks``,
-    ///     waits for its turn.
-    /// - Returns: The value that `scope` returns.
-    /// - Throws: The error that `scope` throws; an error of the task only if `scope` awaits its value.
+    /// If the task, which is one of ``upload(_:options:as:)``, has not ended when `scope` returns or throws, it is
+    /// cancelled. It has ended when this function returns. To wait for the response, await the task's
+    /// ``SessionTask/value`` in `scope`: its errors are thrown only there.
     public nonisolated func withUpload<Serializer: ResponseSerializer, Value>(
         _ request: Request, options: UploadOptions = UploadOptions(),
         as serializer: Serializer = DataResponseSerializer(),
