@@ -256,7 +256,7 @@ final class Pipeline: Sendable {
     private func exchange(_ request: Request, _ call: inout Call) async throws -> OpenResponse {
         try checkCancellation()
         if call.scope?.isOver == true { throw CancellationError() }
-        let (events, number) = begin(request, &call)
+        let (events, number) = call.beginExchange(of: request)
         let sending = cache?.beginSending()
         do {
             var response = try await transport.open(request, delivery: call.delivery, reporting: events)
@@ -273,14 +273,6 @@ final class Pipeline: Sendable {
             call.seen.note(request, .failure(error))
             throw error
         }
-    }
-
-    /// Begins an exchange. Returns the receiver of its events, and its number.
-    @inline(never)
-    private func begin(_ request: Request, _ call: inout Call) -> (events: (any ExchangeEventSink)?, number: Int?) {
-        let exchange = call.beginExchange()
-        exchange.events?.receive(.started(request))
-        return exchange
     }
 
     /// Performs the next steps that only change the request. Returns the next step that asks for a response; `nil` if
@@ -376,16 +368,12 @@ final class Pipeline: Sendable {
     private func fillDefaults(of request: inout Request) {
         request.inheritOptions(options)
         var headers = headers
-        if request[OtherOrigin.self] || hasLeftHome(request) {
+        let home = request[HomeOrigin.self]
+        if request[OtherOrigin.self] || home != nil && home != origin(of: request) {
             let policy = request.redirectPolicy ?? redirectPolicy
             headers.removeAll { policy.sensitiveHeaders.contains($0.name) }
         }
         request.headers.fill(from: headers)
-    }
-
-    /// Whether interceptors around the call have sent its request to another origin.
-    private func hasLeftHome(_ request: Request) -> Bool {
-        request[HomeOrigin.self].map { $0 != origin(of: request) } ?? false
     }
 }
 
@@ -485,10 +473,12 @@ struct Call: Sendable {
     mutating func beginAttempt() { (seen, metrics) = (SeenRequests(), nil) }
 
     /// Counts an exchange that begins, and returns the receiver of its events, and its number if the call is observed.
-    mutating func beginExchange() -> (events: (any ExchangeEventSink)?, number: Int?) {
+    @inline(never)
+    mutating func beginExchange(of request: Request) -> (events: (any ExchangeEventSink)?, number: Int?) {
         exchangeCount += 1
         metrics = sharedRetries.map { _ in ExchangeMetrics() }
         guard let events = monitor?.beginExchange(notingIn: metrics) else { return (metrics, nil) }
+        events.receive(.started(request))
         return (events, events.number)
     }
 }

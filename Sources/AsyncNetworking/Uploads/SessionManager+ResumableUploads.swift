@@ -257,7 +257,9 @@ private final class UploadJob {
         var isRetriable = true
         if case .failure(let error) = result {
             guard !(error is CancellationError) else { return false }
-            isRetriable = retries.plan.isRetriable(result) || Self.isEarlyEnd(error)
+            // A server that closes the connection after an interim response has not ended the upload.
+            let isEarlyEnd = (error as? TransportError)?.reason == .invalidResponse(.noFinalResponse)
+            isRetriable = retries.plan.isRetriable(result) || isEarlyEnd
         }
         // The program's decision may make requests.
         await call.exchanges.close()
@@ -279,11 +281,6 @@ private final class UploadJob {
         pipeline.report(.retrying(after: retries.plan.note(result, core.exchanges.last, wait: wait)), of: &call)
         try await pipeline.pause(wait, beforeRetryOf: next, from: budget)
         return true
-    }
-
-    /// Whether the server has closed the connection after an interim response, which is no end of an upload.
-    private static func isEarlyEnd(_ error: any Error) -> Bool {
-        (error as? TransportError)?.reason == .invalidResponse(.noFinalResponse)
     }
 
     /// Whether all bytes were passed on for sending.
