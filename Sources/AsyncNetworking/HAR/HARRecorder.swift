@@ -223,7 +223,7 @@ struct RecordedExchange: Sendable {
     private let messages: MessageLog?
     var stage: ObservedExchanges<RecordedExchange>.Stage {
         guard metrics != nil else { return .running }
-        return body?.hasEnded ?? true ? .over : .ended
+        return body?.recorded.hasEnded ?? true ? .over : .ended
     }
 
     init(_ request: Request, call: UInt64?, maximumBodySize: Int) {
@@ -260,8 +260,9 @@ struct RecordedExchange: Sendable {
             request: HAR.Request(request), response: head.map { HAR.Response($0) } ?? HAR.Response(), timings: timings)
         entry.call = call
         entry.source = source?.rawValue
-        entry.error = body?.failure
-        if head == nil { entry.error = body == nil ? "no response" : body?.failure ?? "cancelled" }
+        let copy = body?.recorded
+        entry.error = copy?.isUnused == true ? nil : copy?.failure
+        if head == nil { entry.error = copy == nil ? "no response" : entry.error ?? "cancelled" }
         if request.isSuperseded { entry.error = HAR.Entry.superseded }
         entry.request.httpVersion = entry.response.httpVersion
         entry.request.postData = postData(redaction)
@@ -280,14 +281,14 @@ struct RecordedExchange: Sendable {
             entry.webSocketMessages = recorded
             if omitted > 0 { entry.comment = "\(omitted) messages are not recorded" }
         }
-        if let head, messages == nil, let body {
+        if let head, messages == nil, let copy {
             let isDecoded = entry.response.content.add(
-                body.content, codings: head.codings(leftFor: request), upTo: maximumBodySize, redaction,
+                copy, codings: head.codings(leftFor: request), upTo: maximumBodySize, redaction,
                 metrics?.responseBodyBytes)
             if isDecoded { entry.response.headers.removeAll { $0.name.lowercased() == "content-encoding" } }
             // A reader may stop before the end.
-            if body.content.count > 0, !body.hasEnded { entry.response.content.isTruncated = true }
-            if body.isUnused { entry.response.content.isTruncated = nil }
+            if copy.count > 0, !copy.hasEnded { entry.response.content.isTruncated = true }
+            if copy.isUnused { entry.response.content.isTruncated = nil }
         }
         return redaction.entry(entry)
     }
@@ -316,7 +317,7 @@ extension HAR.Content {
     ///   - codings: The content codings that the body still has.
     ///   - limit: The number of bytes of its content that are recorded.
     fileprivate mutating func add(
-        _ body: (data: Data, count: Int64), codings: [String], upTo limit: Int, _ redaction: Redaction,
+        _ body: BodyCopy.Recorded, codings: [String], upTo limit: Int, _ redaction: Redaction,
         _ received: Int64?
     ) -> Bool {
         size = body.count
@@ -338,29 +339,27 @@ extension HAR.Content {
 /// A copy of the beginning of a body, made while it is read.
 final class BodyCopy: Sendable {
     private let limit: Int
-    private let state = Lock(State())
+    private let state = Lock(Recorded())
 
-    private struct State: Sendable {
-        var data = Data()
-        var count: Int64 = 0
-        var hasEnded = false
-        var failure: String?
-        var isUnused = false
+    struct Recorded: Sendable {
+        /// The beginning of the body.
+        fileprivate(set) var data = Data()
+        /// The number of bytes that were read.
+        fileprivate(set) var count: Int64 = 0
+        /// Whether the body was read to its end or failure.
+        fileprivate(set) var hasEnded = false
+        /// The text of the error because of which there is no response, or not all of its body.
+        fileprivate(set) var failure: String?
+        /// Whether the body is not passed on.
+        fileprivate(set) var isUnused = false
     }
 
     init(limit: Int) {
         self.limit = limit
     }
 
-    /// The beginning of the body, and the number of bytes that were read.
-    var content: (data: Data, count: Int64) { state.withLock { ($0.data, $0.count) } }
-
-    /// Whether the body was read to its end or failure.
-    var hasEnded: Bool { state.withLock { $0.hasEnded } }
-    /// The text of the error because of which there is no response, or not all of its body.
-    var failure: String? { state.withLock { $0.isUnused ? nil : $0.failure } }
-    /// Whether the body is not passed on.
-    var isUnused: Bool { state.withLock { $0.isUnused } }
+    /// What was recorded so far.
+    var recorded: Recorded { state.withLock(\.self) }
 
     /// Records the end, and returns whether it is the first one.
     @discardableResult
