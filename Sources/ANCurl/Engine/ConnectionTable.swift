@@ -198,11 +198,12 @@ package struct ConnectionTable {
         reviewGenerations(of: entries[Int(socket)].origin)
     }
 
-    /// Returns whether a connection is too old for another request. libcurl asks so only of idle ones.
+    /// Returns whether a connection with a generation, besides which libcurl can open others, is too old for another
+    /// request. libcurl asks so only of idle ones.
     package mutating func isAged(_ socket: Int32, above limit: Duration, at now: MonotonicInstant) -> Bool {
-        guard contains(socket), let opened = entries[Int(socket)].opened, opened.duration(to: now) > limit else {
-            return false
-        }
+        guard contains(socket), entries[Int(socket)].generation != nil, let opened = entries[Int(socket)].opened,
+            opened.duration(to: now) > limit
+        else { return false }
         if !entries[Int(socket)].isAged {
             entries[Int(socket)].isAged = true
             reviewGenerations(of: entries[Int(socket)].origin)

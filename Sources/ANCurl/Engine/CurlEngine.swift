@@ -38,7 +38,7 @@ actor CurlEngine {
     /// The multi handle; `nil` after ``shutdown()``, which frees it and closes its connections.
     @safe @exclusivity(unchecked) private(set) var multi: MultiHandle?
     @safe @exclusivity(unchecked) private(set) var active: [ObjectIdentifier: Transfer] = [:]
-    /// The time since which no exchange is active; `nil` before the first one, and after the connections were closed.
+    /// The time since which no exchange is active, if there may be connections; otherwise `nil`, or an earlier time.
     @safe @exclusivity(unchecked) private var idleSince: MonotonicInstant?
     /// Whether capacity was released, or became larger, since waiting exchanges were last admitted.
     @safe @exclusivity(unchecked) private var mayAdmit = false
@@ -135,6 +135,7 @@ actor CurlEngine {
         guard loop != index else { return start(transfer) }
         noteFinished(transfer)
         active[ObjectIdentifier(transfer.exchange)] = nil
+        if active.isEmpty { idleSince = state.now }
         transfer.exchange.move(to: transfer.exchange.group.engine(loop), entered: transfer.state.clock.start)
     }
 
@@ -261,15 +262,19 @@ actor CurlEngine {
     /// When the connections are closed if no exchange begins: libcurl looks only for a new one whether idle connections are
     /// too old, or closed by their servers, and others may begin on other loops for ever.
     private var idleEnd: MonotonicInstant? {
-        guard active.isEmpty else { return nil }
+        guard active.isEmpty, multi != nil else { return nil }
         return idleSince?.advanced(by: .seconds(1 + max(1, context.limits.maximumIdleAge.wholeSeconds)))
     }
 
     private func closeConnectionsOfIdleLoop() {
-        guard let idleEnd, idleEnd <= state.now, multi != nil else { return }
-        idleSince = nil
-        guard let fresh = try? MultiHandle(reportingTo: state) else { return }
-        multi = fresh
+        guard let idleEnd, idleEnd <= state.now else { return }
+        do throws(TransportError) {
+            multi = try MultiHandle(reportingTo: state)
+            idleSince = nil
+        } catch {
+            // Without a free descriptor, there may be one later.
+            idleSince = state.now
+        }
     }
 
     /// Makes libcurl try the next address of a name: a change of the pauses is what makes it look at a transfer soon. See

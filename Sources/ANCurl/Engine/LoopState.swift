@@ -75,8 +75,8 @@ final class LoopState {
     }
 
     /// Removes the noted cookies that overlay secure ones: before others learn of the response, and at the latest when
-    /// libcurl has read what had arrived, because the head may never end. Not for each line, because libcurl tells its
-    /// cookies in quadratic time: 3,000 in 14 ms.
+    /// libcurl has read what had arrived on the connection, because the head may never end. Not for each line or interim
+    /// head, because libcurl tells its cookies in quadratic time: 3,000 in 14 ms.
     func removeOverlays() {
         guard !insecureCookies.isEmpty else { return }
         context.shares.removeOverlays(insecureCookies)

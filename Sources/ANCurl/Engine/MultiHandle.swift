@@ -155,6 +155,13 @@ enum WakeupSockets {
     /// there: only curl_multi_poll(3) would read it. If another thread sends one byte to such a socket at the same
     /// moment, the sockets stay as they are.
     static func closeOnExec(of multi: UnsafeMutableRawPointer) {
+        turn.withLock { _ in unsafe setCloseOnExec(of: multi) }
+    }
+
+    /// Several event loops may make their handles at the same time.
+    private static let turn = Lock(())
+
+    private static func setCloseOnExec(of multi: UnsafeMutableRawPointer) {
         let idle = inheritedSockets().filter { count(Self.unread, $0) == 0 && count(Self.unsent, $0) == 0 }
         guard !idle.isEmpty, unsafe curl_multi_wakeup(multi) == CURLM_OK else { return }
         let readers = idle.filter { count(Self.unread, $0) == 1 }

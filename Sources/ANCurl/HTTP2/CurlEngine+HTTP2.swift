@@ -22,7 +22,8 @@ extension CurlEngine {
         }
         guard let monitor, ready.readiness != .writable else {
             multi?.handle(ready)
-            return
+            // A connection whose handshake ends in this turn may send cookies.
+            return state.removeOverlays()
         }
         process(ready, monitor)
         review(monitor)

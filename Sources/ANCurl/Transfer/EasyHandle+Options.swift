@@ -162,32 +162,41 @@ private struct CurlRoots {
     /// A directory that all Linux systems have and that contains no files.
     private static let emptyDirectory = "/proc/self/task"
 
-    /// - Throws: ``TransportError`` with ``TransportError/TLSFailure/badTrustRoots``.
-    init(_ roots: TrustRoots) throws(TransportError) {
+    init(_ roots: TrustRoots) {
         let system = SystemRoots.current
         switch roots {
         case .system:
             (file, directory) = (system.file, system.directory ?? Self.emptyDirectory)
             if system.file == nil { bytes = Self.nobody }
         case .file(let path):
-            bytes = try Self.text(of: .file(path))
+            // libcurl reads a file for new connections only.
+            if let found = Self.text(ofCertificateAt: path) { bytes = found } else { file = path }
         case .pem(let data):
-            bytes = try Self.text(of: .data(data))
+            bytes = Self.text(of: data)
         case .systemAnd(let data):
-            bytes = try Self.text(of: .data(data))
+            bytes = Self.text(of: data)
             if let found = system.directory {
                 directory = found
-            } else if let file = system.file {
-                bytes?.append(try Self.text(of: .file(file)))
+            } else if let file = system.file, let all = try? FileOrData.file(file).read() {
+                bytes?.append(all)
             }
         }
     }
 
-    private static func text(of source: FileOrData) throws(TransportError) -> Data {
-        guard let bytes = try? source.read(), let certificates = try? PEM.certificates(in: bytes), !certificates.isEmpty
-        else { throw TransportError(.tls(.badTrustRoots)) }
-        return PEM.text(of: certificates)
+    /// Returns certificates in PEM, which libcurl requires.
+    private static func text(of bytes: Data) -> Data { isCertificate(bytes) ? PEM.text(of: [bytes]) : bytes }
+
+    /// Returns the text of a file that is a certificate in DER; otherwise `nil`.
+    private static func text(ofCertificateAt path: String) -> Data? {
+        guard let file = try? FileDescriptor(opening: path, flags: O_RDONLY | O_NONBLOCK) else { return nil }
+        var first = Data(count: 1)
+        var buffer = first.mutableBytes
+        guard (try? file.read(into: &buffer)) == 1, isCertificate(first) else { return nil }
+        return (try? FileOrData.file(path).read()).map(text(of:))
     }
+
+    /// Whether bytes begin as a sequence of ASN.1 does.
+    private static func isCertificate(_ bytes: Data) -> Bool { bytes.first == 0x30 }
 
     /// Whom roots are for, with the options that hold them.
     enum Party {

@@ -122,7 +122,9 @@ extension TransferOptions {
     /// How a request is sent through an HTTP proxy; `nil` without one.
     func proxyUse(for request: Request) -> ProxyUse? {
         let url = request.url
-        guard let proxy = proxy.proxy(for: url), proxy.kind == .http || proxy.kind == .https else { return nil }
+        guard connection.unixSocketPath == nil, let proxy = proxy.proxy(for: url),
+            proxy.kind == .http || proxy.kind == .https
+        else { return nil }
         // libcurl opens one to another host than that of the URL, too; see also ``EasyHandle/applyUpgrade()``.
         let isTunnel = url.isHTTPS || request.webSocketOptions != nil || connection.replaceServer(of: url)
         return ProxyUse(proxy: proxy, isTunnel: isTunnel)

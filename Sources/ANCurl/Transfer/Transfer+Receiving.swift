@@ -158,15 +158,14 @@ extension Transfer {
             loop.noteInsecureCookie(named: name, from: exchange.request.url)
         }
         do throws(HeaderParser.Failure) {
-            let event = unsafe try state.parser.receive(line.assumingMemoryBound(to: UInt8.self))
-            if case .none = event {} else { loop.removeOverlays() }
-            switch event {
+            switch unsafe try state.parser.receive(line.assumingMemoryBound(to: UInt8.self)) {
             case .none: break
             case .informational(let head):
                 exchange.events?.receive(.informational(head))
                 // A 101 would switch to another protocol, which no request asks for.
                 guard head.status.code != 101 else { throw .invalid(.noFinalResponse) }
             case .final(let head):
+                loop.removeOverlays()
                 if exchange.cookies == .engine {
                     loop.context.shares.store(head.headers[values: .setCookie], from: exchange.request.url)
                 }

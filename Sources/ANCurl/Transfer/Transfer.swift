@@ -111,7 +111,11 @@ final class Transfer: PriorityQueueElement {
             let bufferSize = ReceiveBuffer(for: exchange.delivery, speedLimits).rawValue
             try handle.set(CURLOPT_BUFFERSIZE, min(bufferSize, exchange.memory?.chunk ?? .max))
             try handle.apply(loop.context.limits)
-            if !usesCachedAddresses { try handle.set(CURLOPT_DNS_CACHE_TIMEOUT, 0) }
+            if loop.context.defects.contains(.keptLookups),
+                loop.context.failedLookups.withLock({ $0.contains(exchange.request.url.authority) })
+            {
+                try handle.set(CURLOPT_DNS_CACHE_TIMEOUT, 0)
+            }
             try loop.context.shares.attach(to: handle, withCookies: exchange.cookies == .libcurl)
             if let cookies { try handle.set(CURLOPT_COOKIE, cookies) }
             if let security = exchange.security {
@@ -157,14 +161,6 @@ final class Transfer: PriorityQueueElement {
             throw error.transportError
         }
         generation = current
-    }
-
-    /// Whether addresses that were found for another request may be used: they do not tell which resolver has found them.
-    private var usesCachedAddresses: Bool {
-        let (context, resolver) = (loop.context, exchange.options.connection.dnsOverHTTPS)
-        return resolver == context.defaultOptions.value.connection.dnsOverHTTPS
-            && !(context.defects.contains(.keptLookups)
-                && context.failedLookups.withLock { $0.contains(exchange.request.url.authority) })
     }
 
     /// Whether the request waits for a connection of a generation that new requests do not use.

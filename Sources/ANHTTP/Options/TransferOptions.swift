@@ -211,8 +211,8 @@ public struct ConnectionOptions: Hashable, Sendable {
     /// ``addresses`` do not apply to it. If that proxy is connected to over TLS, requests fail with
     /// ``TransportError/Reason/unsupported(_:)``; list the server in `no_proxy`.
     ///
-    /// A request whose server differs from the session's uses no addresses that others have found, and no connections made
-    /// for another resolver. The addresses that it finds may be used by others for 60 s.
+    /// No connection is used that was made for another resolver. The requests of a session share the addresses that were
+    /// found within 60 s, whichever resolver has found them.
     public var dnsOverHTTPS: URL?
     /// The idle time after which the system sends TCP keep-alive probes, and the interval between them, rounded up to
     /// whole seconds, at least 1 s; 60 s by default, `nil` for no probes. The connection is lost when as many probes in
