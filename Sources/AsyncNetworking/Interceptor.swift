@@ -88,7 +88,7 @@ public struct Chain: Sendable {
     ///   the session's, to which its own changes are applied; policies and other attributes are not inherited. What the
     ///   session has added to the interceptor's request is not sent to another origin: credentials of the authentication
     ///   policy, and fields of ``SessionConfiguration/headers`` that are among ``RedirectPolicy/sensitiveHeaders``. A
-    ///   credential that the policy provides for a proxy is not sent to another one.
+    ///   credential for a proxy, or the session's `Proxy-Authorization`, is not sent to another proxy.
     /// - Throws: The errors of later steps or `CancellationError`, also after the interceptor has returned: a request
     ///   that it has not waited for begins no further exchange then, and its response is closed. Errors of
     ///   lower layers, such as ``ANHTTP/TransportError``, are not wrapped in a ``SessionError`` yet.
@@ -267,25 +267,27 @@ extension Call {
         // It may be a request of another session.
         (next.transportAuthentication, next.token) = (request.transportAuthentication, request.token)
         pipeline.requireTLS(of: &next)
-        if next.transportAuthentication?.proxy != nil,
+        func removeFields(_ names: Set<HTTPField.Name>) {
+            // A field that the interceptor has set itself is kept.
+            next.headers.removeAll {
+                names.contains($0.name) && pipeline.headers.contains($0) && request.headers.contains($0)
+            }
+        }
+        if next.transportAuthentication?.proxy != nil || next.headers.contains(.proxyAuthorization),
             CredentialCache.ProxyKey(next) != CredentialCache.ProxyKey(request)
         {
             next.transportAuthentication?.proxy = nil
+            removeFields([.proxyAuthorization])
         }
-        if request[OtherOrigin.self] { next[OtherOrigin.self] = true }
         if let home = request[HomeOrigin.self] { next[HomeOrigin.self] = home }
         // Most interceptors keep the URL.
         guard next.url != request.url else { return next }
         let origin = pipeline.origin(of: request)
         guard Origin(next.url) != origin else { return next }
         if next[HomeOrigin.self] == nil { next[HomeOrigin.self] = origin }
-        // A field that the interceptor has set itself is kept.
         let policies = [next, request].map { $0.redirectPolicy ?? pipeline.redirectPolicy }
         let sensitive = policies[0].sensitiveHeaders.union(policies[1].sensitiveHeaders)
-        next.headers.removeAll {
-            sensitive.contains($0.name) && pipeline.headers.contains($0)
-                && request.headers.contains($0)
-        }
+        removeFields(sensitive.subtracting([.proxyAuthorization]))
         guard credentialOrigin != nil else { return next }
         if next.headers[.authorization] == request.headers[.authorization] { next.headers[.authorization] = nil }
         next.transportAuthentication?.server = nil
@@ -294,8 +296,8 @@ extension Call {
     }
 }
 
-/// The origin that a call's request had before an interceptor sent it to another one, where the session adds no sensitive
-/// fields; `nil` if none has done so.
+/// The origin of a call's request before it was sent to another one, by an interceptor or as a part of a download or an
+/// upload, where the session adds no sensitive fields; `nil` if it was not.
 enum HomeOrigin: CallAttribute {
     static var defaultValue: Origin? { nil }
 }

@@ -368,10 +368,11 @@ final class Pipeline: Sendable {
     private func fillDefaults(of request: inout Request) {
         request.inheritOptions(options)
         var headers = headers
-        let home = request[HomeOrigin.self]
-        if request[OtherOrigin.self] || home != nil && home != origin(of: request) {
+        if let home = request[HomeOrigin.self], home != origin(of: request) {
             let policy = request.redirectPolicy ?? redirectPolicy
-            headers.removeAll { policy.sensitiveHeaders.contains($0.name) }
+            let sensitive = policy.sensitiveFields(
+                leaving: home, for: origin(of: request), over: request.options?.proxy ?? .environment)
+            headers.removeAll { sensitive.contains($0.name) }
         }
         request.headers.fill(from: headers)
     }

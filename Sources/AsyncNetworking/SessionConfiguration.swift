@@ -25,7 +25,8 @@ public struct SessionConfiguration: Sendable {
     public var baseURLMode = URLResolver.Mode.reference
     /// Header fields added to every request that has no field of the same name; empty by default. They are also added
     /// to requests to other hosts than that of ``baseURL``; a redirect to another origin removes those in
-    /// ``RedirectPolicy/sensitiveHeaders``, and so does one of the ``attemptInterceptors`` that changes the origin.
+    /// ``RedirectPolicy/sensitiveHeaders``, and so does one of the ``attemptInterceptors`` that changes the origin;
+    /// `Proxy-Authorization` stays while the proxy does.
     public var headers: HTTPFields = [:]
     /// Whether `User-Agent` and `Accept-Language` are sent if neither the request nor ``headers`` contains them; `true`
     /// by default. The languages are those of the process's environment (`LC_ALL`, `LC_MESSAGES`, `LANG` and

@@ -160,6 +160,33 @@ struct Intercepting: Interceptor {
         #expect(sent[.accept] == "session")
     }
 
+    @Test(arguments: [true, false], ["http://a.example/other", "http://b.example/", "https://b.example/"])
+    func `the session's field for a proxy is sent with any request to this proxy, and to no other`(
+        isAttempt: Bool, target: String
+    ) async throws {
+        for (proxy, other) in [
+            (Self.proxy("p"), nil), (.environment, nil), (Self.proxy("p"), Self.proxy("q")),
+        ] as [(ProxyPolicy, ProxyPolicy?)] where isAttempt || other == nil {
+            let transport = MockTransport(.text("end"))
+            let manager = SessionManager(on: transport) {
+                $0.headers = [.proxyAuthorization: "Bearer p"]
+                $0.proxy = proxy
+                let interceptor = Intercepting { request, next in
+                    var request = request
+                    request.url = try url(target)
+                    if let other { request.changeOptions { $0.proxy = other } }
+                    return try await next(request)
+                }
+                if isAttempt { $0.attemptInterceptors = [interceptor] } else { $0.interceptors = [interceptor] }
+            }
+            _ = try await manager.get("x")
+            let isKept = other == nil && (proxy != .environment || target.hasPrefix("http:"))
+            #expect(try transport.onlyRequest.request.headers[.proxyAuthorization] == (isKept ? "Bearer p" : nil))
+        }
+    }
+
+    private static func proxy(_ host: String) -> ProxyPolicy { .proxy(Proxy(.http, host: host, port: 1)) }
+
     @Test func `a sensitive field of the session is added where interceptors lead the request back`() async throws {
         let manager = SessionManager(on: transport) {
             $0.headers = [.authorization: "secret"]

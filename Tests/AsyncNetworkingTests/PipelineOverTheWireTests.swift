@@ -33,6 +33,34 @@ import Testing
         }
     }
 
+    @Test func `a proxy gets its field for each origin, also to open a tunnel, and the server in the tunnel does not`()
+        async throws
+    {
+        try await StubServer.with { proxy in
+            proxy.fallback { request in
+                switch request.target {
+                case "http://a.invalid/": .redirect(302, to: "http://b.invalid/")
+                case "http://b.invalid/": .redirect(302, to: "http://c.invalid/")
+                default: request.method == "CONNECT" ? .status(200) : .text("end")
+                }
+            }
+            let manager = SessionManager {
+                $0.headers = [.proxyAuthorization: "Bearer p"]
+                $0.proxy = .proxy(Proxy(.http, host: "127.0.0.1", port: Int(proxy.endpoint.port)))
+                // libcurl opens a tunnel to another server than that of the URL.
+                $0.connection.hostOverrides = [.init(host: "c.invalid", port: 80, address: "d.invalid")]
+            }
+            let request = Request(url: try url("http://a.invalid/"))
+            #expect(try await manager.data(for: request).text == "end")
+            #expect(
+                proxy.activity.requests.map { "\($0.method) \($0.target) \($0.headers["Proxy-Authorization"] ?? "-")" }
+                    == [
+                        "GET http://a.invalid/ Bearer p", "GET http://b.invalid/ Bearer p",
+                        "CONNECT d.invalid:80 Bearer p", "GET / -",
+                    ])
+        }
+    }
+
     @Test func `a forbidden address is refused on each hop`() async throws {
         try await StubServer.with { server in
             server.route("/outer", .redirect(302, to: "/next"))

@@ -210,7 +210,9 @@ import Testing
 
     @Test(arguments: ["https://a.example/", "http://b.example/", "http://a.example:8080/", "//sub.a.example/"])
     func `credentials and cookies are removed if the scheme, host or port changes`(location: String) async throws {
-        #expect(try await headersAfter(redirectTo: location) == ["Accept: */*"])
+        var headers = Self.own
+        headers[.proxyAuthorization] = nil
+        #expect(try await headersAfter(redirectTo: location, headers: headers) == ["Accept: */*"])
     }
 
     @Test(arguments: ["/y", "http://a.example/", "HTTP://A.EXAMPLE:80/", "http://u:p@a.example/"])
@@ -237,6 +239,25 @@ import Testing
             $0.headers = [.authorization: "secret", .from: "me"]
         }
         #expect(lines == ["Accept: */*", "From: me"])
+    }
+
+    private static let office = ProxyPolicy.proxy(Proxy(.http, host: "proxy.example", port: 1))
+
+    @Test(
+        arguments: [
+            (office, "//b.example/", true), (office, "https://b.example/", true), (.environment, "//b.example/", true),
+            // For the other scheme, the environment may name another proxy.
+            (.environment, "https://a.example/", false), (.environment, "https://b.example/", false),
+        ] as [(ProxyPolicy, String, Bool)], [true, false])
+    func `the field for a proxy is kept while the proxy stays the same`(
+        redirect: (proxy: ProxyPolicy, location: String, isKept: Bool), isOfSession: Bool
+    ) async throws {
+        let headers: HTTPFields = [.authorization: "secret", .proxyAuthorization: "Bearer p", .accept: "*/*"]
+        let lines = try await headersAfter(redirectTo: redirect.location, headers: isOfSession ? [:] : headers) {
+            $0.proxy = redirect.proxy
+            if isOfSession { $0.headers = headers }
+        }
+        #expect(lines == (redirect.isKept ? ["Proxy-Authorization: Bearer p"] : []) + ["Accept: */*"])
     }
 
     @Test func `removed fields are not restored by a redirect back to the first origin`() async throws {

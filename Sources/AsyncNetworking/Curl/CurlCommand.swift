@@ -63,7 +63,7 @@ struct CurlCommand {
         if context.usesToken { notes.append("the token of an authenticator") }
         if context.isIntercepted { notes.append("what interceptors change") }
         add(body)
-        add(context.redirects, of: request, context.signature)
+        add(context.redirects, of: request, over: options.proxy, context.signature)
         if options.decodesContent { add("--compressed") }
         add(options.httpVersion, isSecure: request.url.isHTTPS)
         add(options.timeouts, timeout: request.timeout)
@@ -223,12 +223,14 @@ struct CurlCommand {
     }
 
     /// Adds the redirects that curl follows as the session does.
-    private mutating func add(_ policy: RedirectPolicy, of request: Request, _ signature: AWSSignature?) {
+    private mutating func add(
+        _ policy: RedirectPolicy, of request: Request, over proxy: ProxyPolicy, _ signature: AWSSignature?
+    ) {
         guard policy.isEnabled, policy.maximum > 0 else { return }
         // Of the fields that it is given, curl keeps all but two at another origin.
-        let isSensitive = request.headers.contains {
-            policy.sensitiveHeaders.contains($0.name) && $0.name != .authorization && $0.name != .cookie
-        }
+        var sensitive = policy.sensitiveHeaders.subtracting([.authorization, .cookie])
+        if proxy != .environment || request.url.isHTTPS { sensitive.remove(.proxyAuthorization) }
+        let isSensitive = request.headers.contains { sensitive.contains($0.name) }
         guard !isSensitive, signature?.sessionToken == nil else {
             return notes.append("redirects, at which curl would send secret header fields to other origins")
         }

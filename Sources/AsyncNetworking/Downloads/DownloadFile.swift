@@ -526,7 +526,7 @@ extension DownloadFile {
 
     /// Returns the request to a mirror after a server has failed before its response was accepted; `nil` if there is none,
     /// or the server is not to blame.
-    func requestToNextMirror(after error: any Error, of request: Request) -> Request? {
+    func requestToNextMirror(after error: any Error, of request: Request, on pipeline: Pipeline) -> Request? {
         guard hasFurtherMirror, let mirror = mirrors.first else { return nil }
         switch error {
         case is TransportError, is SerializationError: break
@@ -541,7 +541,7 @@ extension DownloadFile {
         known?.representation.validator = nil
         known?.hasMirrorBytes = true
         if let known { planRest(after: known) }
-        var request = job.request(request, at: mirror)
+        var request = pipeline.request(request, at: mirror)
         next(hasProgress: false).prepare(&request)
         return request
     }

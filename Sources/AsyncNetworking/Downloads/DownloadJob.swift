@@ -42,17 +42,6 @@ extension DownloadJob {
         }
     }
 
-    /// Returns a request for the same file at another URL, to whose origin no secrets are sent.
-    func request(_ request: Request, at url: URL) -> Request {
-        var request = request
-        if Origin(url) != Origin(request.url) {
-            request.headers.removeAll { sensitiveHeaders.contains($0.name) || $0.name.canonicalName == "host" }
-            request[OtherOrigin.self] = true
-        }
-        request.url = url
-        return request
-    }
-
     /// Returns the size of the destination if it has the expected digest and need not be downloaded; otherwise `nil`.
     ///
     /// - Throws: The errors of `waitUntilRunning`, which is awaited between two reads.
@@ -151,7 +140,9 @@ extension SessionManager {
                         }
                     }
                 } catch {
-                    guard let other = file.requestToNextMirror(after: error, of: request) else { throw error }
+                    guard let other = file.requestToNextMirror(after: error, of: request, on: pipeline) else {
+                        throw error
+                    }
                     (first, next) = (other, other)
                     continue
                 }

@@ -21,10 +21,11 @@ public import HTTPTypes
 /// WebSocket connection it may also be a ws or wss URL.
 ///
 /// If the origin (scheme, host or port) changes, the fields in ``sensitiveHeaders`` and an explicit `Host` field are
-/// removed. A redirect from https to http fails with ``SessionError/RedirectFailure/downgrade(to:)``, unless the new
-/// host is known to require https (RFC 6797), so that `https` replaces `http`. One that would require a body that is
-/// not replayable to be sent again fails with ``SessionError/RedirectFailure/bodyNotReplayable``. If the new URL has no
-/// fragment, the old URL's fragment is kept (RFC 9110 §10.2.2).
+/// removed, but not `Proxy-Authorization` while the proxy stays the same. A redirect from https to http fails with
+/// ``SessionError/RedirectFailure/downgrade(to:)``, unless the new host is known to require https (RFC 6797), so that
+/// `https` replaces `http`. One that would require a body that is not replayable to be sent again fails with
+/// ``SessionError/RedirectFailure/bodyNotReplayable``. If the new URL has no fragment, the old URL's fragment is kept
+/// (RFC 9110 §10.2.2).
 public struct RedirectPolicy: Sendable {
     /// Whether redirects are followed; `true` by default. Otherwise a redirect is returned as the response, and
     /// ``decision`` is not called.
@@ -37,6 +38,10 @@ public struct RedirectPolicy: Sendable {
     /// by default. Resume data and records of durable downloads do not contain them either. With a response cache,
     /// those of the session's policy, and `Authorization` and `Cookie` in any case, count as credentials: a stored
     /// response is used only for requests with the same ones.
+    ///
+    /// `Proxy-Authorization` is for the proxy, and never sent to a server (RFC 9110 §11.7.2). It is therefore removed
+    /// only if the new origin may have another proxy: if ``ANHTTP/ProxyPolicy/environment`` is used, and the scheme
+    /// changes.
     public var sensitiveHeaders: Set<HTTPField.Name> = [.authorization, .proxyAuthorization, .cookie]
     /// A closure that decides about each redirect with a valid `Location` that is no downgrade, including the one
     /// beyond ``maximum``; `nil`, the default, follows all up to the maximum.
@@ -49,7 +54,7 @@ public struct RedirectPolicy: Sendable {
     public var decision: (@Sendable (Redirection) async throws -> Request?)?
 
     /// Creates the default policy, which follows at most 20 redirects, and removes `Authorization`,
-    /// `Proxy-Authorization` and `Cookie` when the origin changes.
+    /// `Proxy-Authorization` and `Cookie` when the origin changes, as described at ``sensitiveHeaders``.
     public init() {}
 
     /// A redirect, and the request that would follow it; the argument of ``RedirectPolicy/decision``.
@@ -102,9 +107,16 @@ public struct RedirectPolicy: Sendable {
             next.headers.removeAll { Self.describesContent($0.name.canonicalName) }
         }
         if Origin(next.url) != Origin(request.url) {
-            next.headers.removeAll { sensitiveHeaders.contains($0.name) || $0.name.canonicalName == "host" }
+            let proxy = request.options?.proxy ?? .environment
+            next.removeFields(sensitiveFields(leaving: Origin(request.url), for: Origin(next.url), over: proxy))
         }
         return next
+    }
+
+    /// Returns the names of the fields that are not sent to another origin.
+    func sensitiveFields(leaving home: Origin, for other: Origin, over proxy: ProxyPolicy) -> Set<HTTPField.Name> {
+        let keepsProxy = proxy != .environment || home.scheme == other.scheme
+        return keepsProxy ? sensitiveHeaders.subtracting([.proxyAuthorization]) : sensitiveHeaders
     }
 
     private func target(
@@ -158,6 +170,13 @@ extension Request {
     }
 }
 
+extension Request {
+    /// Removes the fields with these names and an explicit `Host` field, because the request's origin is another one now.
+    fileprivate mutating func removeFields(_ names: Set<HTTPField.Name>) {
+        headers.removeAll { names.contains($0.name) || $0.name.canonicalName == "host" }
+    }
+}
+
 extension RedirectPolicy {
     fileprivate enum OfRequest: RequestAttribute {
         static var defaultValue: RedirectPolicy? { nil }
@@ -165,6 +184,21 @@ extension RedirectPolicy {
 }
 
 extension Pipeline {
+    /// Returns the request at another URL. At another origin, it has neither an explicit `Host` nor sensitive fields, of
+    /// which the session adds none either.
+    @inline(never)
+    func request(_ request: Request, at url: URL) -> Request {
+        var next = request
+        next.url = url
+        let (home, other) = (origin(of: request), origin(of: next))
+        guard home != other else { return next }
+        let proxy = request.options(inheriting: options).value.proxy
+        let policy = request.redirectPolicy ?? redirectPolicy
+        next.removeFields(policy.sensitiveFields(leaving: home, for: other, over: proxy))
+        if next[HomeOrigin.self] == nil { next[HomeOrigin.self] = home }
+        return next
+    }
+
     /// Follows redirects until a response is not a redirect, or the policy returns a redirect as the response.
     @inline(never)
     func followRedirects(_ request: Request, _ call: inout Call, _ next: Next) async throws -> OpenResponse {

@@ -224,19 +224,11 @@ private final class UploadJob {
         var request = previous
         // Its resource may be named with another scheme.
         pipeline.requireTLS(of: &request)
-        let origin = Origin(request.url)
+        if let url = message.url { request = pipeline.request(request, at: url) }
         request.retryPolicy = RetryPolicy.none
         request[UploadPosition.self] = UploadPosition(
             offset: message.exchange.range?.lowerBound ?? machine.offset, total: source.length)
         if let method = message.method { request.method = method }
-        if let url = message.url {
-            request.url = url
-            if pipeline.origin(of: url, for: request) != origin {
-                let sensitive = (previous.redirectPolicy ?? pipeline.redirectPolicy).sensitiveHeaders
-                request.headers.removeAll { sensitive.contains($0.name) || $0.name.canonicalName == "host" }
-                request[OtherOrigin.self] = true
-            }
-        }
         if message.contentFields != .all { request.trailers = nil }
         request.headers.removeAll { !message.contentFields.include($0.name.canonicalName) }
         if !message.exchange.isCreation { request.headers.removeAll { Self.creationFields.contains($0.name) } }
@@ -336,11 +328,6 @@ struct UploadPosition: CallAttribute, Sendable {
 
     let offset: Int64
     let total: Int64
-}
-
-/// Marks a request to another origin than that of the program's request: the session adds no sensitive fields.
-enum OtherOrigin: RequestAttribute {
-    static var defaultValue: Bool { false }
 }
 
 /// The options of an upload: whether it is resumed after an interruption, and by which protocol. See

@@ -70,6 +70,23 @@ import Testing
                 .contains("--proxy-header 'Proxy-Authorization: Basic YTpi'"))
     }
 
+    @Test(
+        arguments: [
+            ("http://a.example/", true, true), ("http://a.example/", false, false), ("https://a.example/", false, true),
+        ]
+    )
+    func `curl follows redirects with the field for a proxy if the proxy stays the same`(
+        url: String, hasProxy: Bool, isFollowed: Bool
+    ) async throws {
+        let text = try await command(
+            .get, url, [.proxyAuthorization: "Bearer p"],
+            configure: {
+                $0.redirectPolicy.isEnabled = true
+                if hasProxy { $0.proxy = .proxy(Proxy(.http, host: "proxy.example", port: 1)) }
+            })
+        #expect(text.contains("--location") == isFollowed)
+    }
+
     private func command(headers: HTTPFields) async throws -> String {
         try await command(.get, "http://a.example/", headers)
     }

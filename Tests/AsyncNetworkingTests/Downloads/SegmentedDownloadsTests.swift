@@ -751,6 +751,28 @@ private final class Counter: Sendable {
     }
 
     @Test(arguments: [true, false])
+    func `a mirror is asked over the same proxy with the field for it`(isEnvironment: Bool) async throws {
+        let urls = try [url("https://b.example/file"), url("http://c.example/file")]
+        let transport = MockTransport {
+            $0.url == urls[1] ? .text(String(decoding: Self.bytes, as: UTF8.self)) : .status(.gone)
+        }
+        let manager = SessionManager(on: transport) {
+            $0.headers = [.authorization: "session", .proxyAuthorization: "Bearer session"]
+            $0.proxy = isEnvironment ? .environment : .proxy(Proxy(.http, host: "proxy.example", port: 1))
+        }
+        for headers in [[:], [.proxyAuthorization: "Bearer own"]] as [HTTPFields] {
+            let request = try Request(url: url("http://a.example/file"), headers: headers)
+            _ = try? await manager.download(
+                request, to: .file(file), options: mirrored([], 1).with { $0.mirrors = urls }
+            ).value
+        }
+        let sent = transport.requests.map(\.request.headers)
+        #expect(sent.map { $0[.authorization] } == ["session", nil, nil, "session", nil, nil])
+        let fields = ["Bearer session", "Bearer own"].map { [$0, isEnvironment ? nil : $0, $0] as [String?] }
+        #expect(sent.map { $0[.proxyAuthorization] } == Array(fields.joined()))
+    }
+
+    @Test(arguments: [true, false])
     func `wrong bytes of a mirror are requested again in a later process that needs a single request`(
         hasMirrors: Bool
     ) async throws {

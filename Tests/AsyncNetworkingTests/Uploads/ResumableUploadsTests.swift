@@ -588,14 +588,17 @@ import Testing
             let transport = Self.tus(at: location)
             let manager = SessionManager(on: transport) {
                 $0.headers = [.authorization: "Bearer session", .from: "me"]
+                $0.proxy = .proxy(Proxy(.http, host: "proxy.example", port: 1))
             }
-            _ = try await manager.upload("up", body: .string("abc"), headers: [.cookie: "a=b"], options: .resumable)
-                .value
+            let headers: HTTPFields = [.cookie: "a=b", .proxyAuthorization: "Bearer p"]
+            _ = try await manager.upload("up", body: .string("abc"), headers: headers, options: .resumable).value
             let (creation, part) = (transport.requests[1].request, transport.requests[2].request)
             #expect(creation.headers[.authorization] == "Bearer session" && creation.headers[.cookie] == "a=b")
             #expect(part.method == .patch && part.url.absoluteString == location)
             #expect((part.headers[.authorization] != nil) == isSent && (part.headers[.cookie] != nil) == isSent)
             #expect(part.headers[.from] == "me")
+            // The proxy is the same.
+            #expect(part.headers[.proxyAuthorization] == "Bearer p")
         }
     }
 

@@ -191,7 +191,7 @@ final class SegmentedTransfer {
     }
 
     private func request(for range: Range<Int64>, from source: Int) -> Request {
-        var request = file.job.request(request, at: sources.url(source))
+        var request = pipeline.request(request, at: sources.url(source))
         request.headers[.range] = "bytes=\(range.lowerBound)-\(range.upperBound - 1)"
         request.headers[.ifRange] = sources.representation(source).validator?.fieldValue
         return request
