@@ -261,6 +261,9 @@ final class Pipeline: Sendable {
         do {
             var response = try await transport.open(request, delivery: call.delivery, reporting: events)
             if let sending { response.head.sending = sending }
+            if response.head.status == .unauthorized, let token = request.token {
+                token.noteRefusal(of: request.headers[.authorization])
+            }
             if !response.body.isWhole {
                 response.body = response.body.reading(ExchangeBodySource(base: response.body, request, on: self))
             }

@@ -393,7 +393,7 @@ extension Pipeline {
             }
             guard response.head.status.code == 401, !isLastTry else { return response }
             await call.exchanges.close()
-            let ticket = try await renew(authenticator, after: token.ticket, for: request, &call)
+            let ticket = try await renew(authenticator, after: token.refused, for: request, &call)
             token = SentToken(authenticator, ticket, isDue: false)
             // The refresh serves the program's next attempt.
             guard request.body.isReplayable else { throw SessionError.authentication(.bodyNotReplayable) }
@@ -522,6 +522,8 @@ final class SentToken: Sendable {
     private struct State: Sendable {
         /// The token that was sent last, after those that it has replaced.
         var tickets: [Authenticator.Ticket]
+        /// The last one of these that a server has refused.
+        var refused: Authenticator.Ticket?
         var standing: Standing
     }
 
@@ -553,6 +555,17 @@ final class SentToken: Sendable {
             state.withLock { state in
                 if state.tickets.last?.version != newValue.version { state.tickets.append(newValue) }
             }
+        }
+    }
+
+    /// The token that a server has refused: not the one that was sent last if an interceptor returns an earlier response.
+    var refused: Authenticator.Ticket { state.withLock { $0.refused ?? $0.tickets[$0.tickets.count - 1] } }
+
+    /// Notes that a server has refused a request with a value of `Authorization`.
+    func noteRefusal(of field: String?) {
+        state.withLock { state in
+            guard let ticket = state.tickets.last(where: { $0.field == field }) else { return }
+            if ticket.version >= state.refused?.version ?? 0 { state.refused = ticket }
         }
     }
 

@@ -585,6 +585,31 @@ private struct WaitsForTokens: EventMonitor {
         #expect(await issuer.refreshes == ["0"])
     }
 
+    /// Sends a request, waits, sends it again, and returns the first response.
+    private struct Twice: Interceptor {
+        let meanwhile: @Sendable () async throws -> Void
+
+        func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+            let first = try await next(request)
+            try await meanwhile()
+            let second = try await next(request)
+            return first.head.status == .unauthorized
+                ? OpenResponse(head: first.head, body: ResponseBody(Data())) : second
+        }
+    }
+
+    @Test func `a token that was sent later than the refused one is not refreshed`() async throws {
+        let authenticator = try authenticator(issuer)
+        let transport = Self.server(taking: ["1"])
+        let other = SessionManager(on: transport) { $0.authentication.authenticators = [authenticator] }
+        let manager = SessionManager(on: transport) {
+            $0.authentication.authenticators = [authenticator]
+            $0.attemptInterceptors = [Twice { _ = try await other.get("other") }]
+        }
+        #expect(try await manager.get("x").text == "welcome")
+        #expect(await issuer.refreshes == ["0"])
+    }
+
     @Test func `a failed refresh fails all waiting requests once, and the next request starts a new one`() async throws
     {
         let gate = Gate()
