@@ -34,6 +34,17 @@ import Testing
         #expect(scanner.next == next)
     }
 
+    @Test func `no escapes are removed that separate many combining characters`() {
+        for (count, isUnescaped) in [(256, true), (257, false)] {
+            let escaped = String(repeating: "\\\u{301}", count: count)
+            let parameters = HeaderParameters("a;b=\"x\(escaped)\";c=\"\\d\"")
+            let expected = "x" + (isUnescaped ? String(repeating: "\u{301}", count: count) : escaped)
+            #expect(parameters["b"]?.utf8.elementsEqual(expected.utf8) == true)
+            #expect(parameters["c"] == "d")
+            #expect(parameters["b"]?.utf8.hasLongCombiningRun == false)
+        }
+    }
+
     @Test(arguments: [
         ("  a b \t; c", "a b"), (#"a="x;y" ;c"#, #"a="x;y""#), ("a", "a"), (";", ""), ("", ""), (" \t", ""),
         (#""a;b"#, #""a;b"#),

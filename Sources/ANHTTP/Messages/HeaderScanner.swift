@@ -49,8 +49,12 @@ package struct HeaderScanner {
 
     /// Returns the content of the quoted string at this position, without escapes; `nil` for other text. If the closing
     /// quote is missing, the string ends with the field.
+    ///
+    /// Escapes stay where combining characters that they separate would otherwise be a run that is too long, which
+    /// transports look for in fields.
     package mutating func takeQuotedString() -> String? {
         guard take(UInt8(ascii: "\"")) else { return nil }
+        let start = position
         var content: [UInt8] = []
         while let byte = next, byte != UInt8(ascii: "\"") {
             position += 1
@@ -61,8 +65,10 @@ package struct HeaderScanner {
                 content.append(byte)
             }
         }
+        let isShort = !content.hasLongCombiningRun
+        let text = isShort ? content[...] : bytes[start..<position]
         position = min(position + 1, bytes.count)
-        return String(decoding: content, as: UTF8.self)
+        return String(decoding: text, as: UTF8.self)
     }
 
     /// Returns the parameter at this position: its name in lower case, possibly empty, and its argument, a token or the
