@@ -265,6 +265,46 @@ import Testing
         #expect(throws: SerializationError.self) { try value(of: .propertyList, type: type, Array("$null".utf8)) }
     }
 
+    @Test(arguments: [PropertyListDecoder.PropertyListFormat.xml, .binary])
+    func `data and numbers are not changed beside the key that Foundation takes for null`(
+        format: PropertyListDecoder.PropertyListFormat
+    ) throws {
+        struct Document: Codable {
+            var null = ["$null": "$null"]
+            var data = ["$null", "$nula", "$nulb"].map { Data($0.utf8) }
+            // The bytes of "$null" and "$nula" in the binary format.
+            var numbers = [0x24_6E75_6C6C, 0x24_6E75_6C61]
+        }
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = format
+        let document = Document()
+        let list = try value(of: .propertyList, type: type, Array(encoder.encode(document)))
+        #expect(list["null"] == .dictionary(["$null": .string("$null")]))
+        #expect(list["data"] == .array(document.data.map { .data($0) }))
+        #expect(list["numbers"] == .array(document.numbers.map { .integer(Int64($0)) }))
+    }
+
+    @Test func `the key that Foundation takes for null may be in UTF-16, and the text for it may be references`() throws
+    {
+        let text = """
+            <?xml version="1.0" encoding="UTF-16"?><plist version="1.0"><dict><key>$null</key>\
+            <array><string>&#36;nula</string><string>$nulb</string></array></dict></plist>
+            """
+        let units = [0xFEFF] + Array(text.utf16)
+        let body = units.flatMap { [UInt8($0 >> 8), UInt8(truncatingIfNeeded: $0)] as [UInt8] }
+        let expected = PropertyListValue.dictionary(["$null": .array([.string("$nula"), .string("$nulb")])])
+        #expect(try value(of: .propertyList, type: type, body) == expected)
+        #expect(
+            try value(of: .propertyList, type: type, Array(text.replacing(each: "UTF-16", with: "UTF-8").utf8))
+                == expected)
+    }
+
+    @Test func `the key that Foundation takes for null may be a wide string of the binary format`() throws {
+        let wide = "$null".utf8.flatMap { [0, $0] as [UInt8] }
+        let list = Maker.list([[0xD1, 0, 1, 0, 2], [0x65] + wide, [0x55] + Array("$nula".utf8)])
+        #expect(try value(of: .propertyList, type: type, list) == .dictionary(["$null": .string("$nula")]))
+    }
+
     @Test func `short strings may be shared as in a table`() throws {
         let rows = (0..<2_000).map { ["identifier": "\($0)", "kind": "one of a few kinds, in words"] }
         let encoder = PropertyListEncoder()

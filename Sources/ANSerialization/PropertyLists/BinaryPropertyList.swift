@@ -79,6 +79,29 @@ struct BinaryPropertyList {
             && String(decoding: units, as: UTF16.self).unicodeScalars.hasLongCombiningRun
     }
 
+    /// Returns the list with another string in place of a short one in ASCII, and that string, which differs in the last
+    /// letter, and which no string of the list contains; `nil` if the list does not have the string.
+    func replacing(_ text: String) -> (list: Data, substitute: String)? {
+        let forms = [text.utf8.map { [$0] }, text.utf8.map { [0, $0] }].map { Array($0.joined()) }
+        var objects: [(form: Int, end: Int)] = []
+        for object in (0..<count).lazy.compactMap(object) {
+            let kinds: [Kind] = [.text, .wideText]
+            guard let form = kinds.firstIndex(where: { $0.rawValue == bytes[object.start] >> 4 }),
+                bytes[object.position..<(object.position + object.length)].elementsEqual(forms[form])
+            else { continue }
+            objects.append((form, object.position + object.length))
+        }
+        let letters = UInt8(ascii: "a")...UInt8(ascii: "z")
+        guard !objects.isEmpty,
+            let letter = letters.first(where: { letter in
+                forms.allSatisfy { bytes.firstRange(of: $0.dropLast() + [letter]) == nil }
+            })
+        else { return nil }
+        var list = bytes
+        for object in objects { list[object.end - 1] = letter }
+        return (Data(list), String(decoding: forms[0].dropLast() + [letter], as: UTF8.self))
+    }
+
     /// Returns whether the bytes at a position are a date that Foundation can print: it traps at NaN, at infinity, and at
     /// years beyond its calendar.
     private func hasDate(at position: Int) -> Bool {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 public import ANHTTP
+import ANSystem
 public import FoundationEssentials
 import HTTPTypes
 
@@ -40,22 +41,26 @@ public struct PropertyListResponseSerializer: AdjustableResponseSerializer, Empt
         do {
             return try serializer.decode(head, body)
         } catch {
-            guard let substitute = Self.substitute(in: body),
-                let value = try? serializer.decode(head, body.replacing(Self.null, with: substitute))
+            guard let (list, substitute) = Self.replacingNull(in: body), let value = try? serializer.decode(head, list)
             else { throw error }
             return value.replacing(substitute, with: Self.null)
         }
     }
 
     /// The string that Foundation takes for null, and cannot read as a key.
-    private static let null = Data("$null".utf8)
+    private static let null = "$null"
 
-    /// Returns a string of the same length that the document does not contain; `nil` if it does not contain the string
-    /// that Foundation cannot read.
-    private static func substitute(in body: Data) -> Data? {
-        guard body.firstRange(of: null) != nil else { return nil }
-        return (UInt8(ascii: "a")...UInt8(ascii: "z")).lazy.map { null.dropLast() + [$0] }
-            .first { body.firstRange(of: $0) == nil }
+    /// Returns the document with another string in place of the one that Foundation cannot read, and that string, which
+    /// no string of the document contains; `nil` if the document does not contain the one that Foundation cannot read.
+    private static func replacingNull(in body: Data) -> (list: Data, substitute: String)? {
+        guard let document = try? PropertyListGuard.checked(body) else { return nil }
+        if let list = BinaryPropertyList(document), document.starts(with: "bplist".utf8) {
+            return list.replacing(null)
+        }
+        guard document.firstRange(of: Data(null.utf8)) != nil else { return nil }
+        // A string may contain anything as references of XML, but nobody can guess this.
+        let substitute = String(UInt64.systemRandom(in: 0 ... .max), radix: 36)
+        return (document.replacing(Data(null.utf8), with: Data(substitute.utf8)), substitute)
     }
 
     /// Returns whether the body is empty and the status permits that.
@@ -65,20 +70,17 @@ public struct PropertyListResponseSerializer: AdjustableResponseSerializer, Empt
 }
 
 extension PropertyListValue {
-    /// Returns the value with bytes replaced in all strings, keys and data.
-    fileprivate func replacing(_ old: Data, with new: Data) -> PropertyListValue {
-        func text(_ string: String) -> String {
-            String(decoding: Data(string.utf8).replacing(old, with: new), as: UTF8.self)
-        }
-        return switch self {
-        case .string(let string): .string(text(string))
-        case .data(let data): .data(data.replacing(old, with: new))
+    /// Returns the value with text replaced in all strings and keys.
+    fileprivate func replacing(_ old: String, with new: String) -> PropertyListValue {
+        switch self {
+        case .string(let string): .string(string.replacing(each: old, with: new))
         case .array(let elements): .array(elements.map { $0.replacing(old, with: new) })
         case .dictionary(let members):
             .dictionary(
                 Dictionary(
-                    members.map { (text($0), $1.replacing(old, with: new)) }, uniquingKeysWith: { first, _ in first }))
-        case .bool, .integer, .unsigned, .real, .date: self
+                    members.map { ($0.replacing(each: old, with: new), $1.replacing(old, with: new)) },
+                    uniquingKeysWith: { first, _ in first }))
+        case .bool, .integer, .unsigned, .real, .date, .data: self
         }
     }
 }
