@@ -270,6 +270,45 @@ import Testing
         }
     }
 
+    /// Returns the status of a request by Basic, the rest of whose body fails once the engine has received a 103.
+    private func statusOfFailingRequest(to server: StubServer, _ options: TransferOptions) async throws -> Int {
+        let barrier = Barrier { if case .informational = $0 { true } else { false } }
+        let body = RequestBody.writer(length: 10) { writer in
+            try await writer.write("hello")
+            try await eventually { barrier.isReached.isRaised }
+            barrier.mayPass.signal()
+            throw Planned()
+        }
+        var request = server.request(method: .post, body: body, options: options)
+        var authentication = TransportAuthentication()
+        authentication.server = .init(Credential(user: "user", password: "password"), by: .basic)
+        request.transportAuthentication = authentication
+        return try await CurlTransport().collect(request, reporting: barrier).head.status.code
+    }
+
+    @Test func `a challenge that is complete is the response although the body's source has failed`() async throws {
+        try await withServer { server in
+            server.fallback { _ in
+                .http2([.head(1, status: "103", endsStream: false), .challenge(1, "Basic realm=\"r\"")])
+            }
+            let status = try await statusOfFailingRequest(to: server, options())
+            #expect(status == 401)
+        }
+    }
+
+    @Test
+    func `a challenge on a connection that the server closes is the response although the body's source has failed`()
+        async throws
+    {
+        try await StubServer.with { server in
+            let fields = "WWW-Authenticate: Basic realm=r\r\nContent-Length: 0\r\nConnection: close\r\n"
+            let text = "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 401 Unauthorized\r\n\(fields)\r\n"
+            server.fallback { _ in Script([.send(Data(text.utf8)), .hang], readsBodyFirst: false) }
+            let status = try await statusOfFailingRequest(to: server, TransferOptions())
+            #expect(status == 401)
+        }
+    }
+
     @Test func `an exchange with two streams is released, though its connection stays open`() async throws {
         try await withServer { server in
             server.fallback { _ in

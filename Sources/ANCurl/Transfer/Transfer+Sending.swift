@@ -193,12 +193,14 @@ extension Transfer {
         reportUpload()
     }
 
-    /// The error of the request body's source; `nil` if it did not fail, or if the server rejected the body.
+    /// The error of the request body's source; `nil` if it did not fail, or if the server rejected the body, as by a
+    /// challenge that is complete.
     ///
     /// A source that ends because its task was cancelled may be found to have failed before the message that ends the
     /// exchange is received: the cancellation is then the reason.
     var uploadError: (any Error)? {
-        guard !state.sending.isRefused, case .channel(let channel) = exchange.upload, let problem = channel.problem
+        guard !state.sending.isRefused, !holdsWholeChallenge, case .channel(let channel) = exchange.upload,
+            let problem = channel.problem
         else { return nil }
         return exchange.wasCancelled ? CancellationError() : failure(.requestBody(problem))
     }
