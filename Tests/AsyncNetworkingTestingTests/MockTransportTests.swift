@@ -222,6 +222,30 @@ import Testing
         #expect(await isShutDown(send(cleaningUp: true)))
     }
 
+    @Test func `the length beside a transfer coding is not that of the content`() async throws {
+        let reply = Reply(headers: ["Content-Length": "9"], body: .string("abc"), framing: .chunked)
+        for transport in [
+            MockTransport(script: Script([.reply(reply)])),
+            MockTransport(
+                MockResponse([
+                    .head(.ok, [.contentLength: "9", .transferEncoding: "chunked"]), .chunk(Data("abc".utf8)),
+                ])),
+        ] {
+            let events = EventRecorder()
+            let request = Request(url: url)
+            let text = try await transport.withResponse(for: request, delivery: .streamed, reporting: events) {
+                head, body in
+                #expect(head.headers[.contentLength] == nil)
+                return String(decoding: try await body.collect(upTo: 10), as: UTF8.self)
+            }
+            #expect(text == "abc")
+            let totals = events.events.compactMap {
+                if case .downloadProgress(let value) = $0 { value.totalBytes } else { nil }
+            }
+            #expect(totals == [])
+        }
+    }
+
     /// The bytes "ab" of a body, between which a gate is passed.
     private struct GatedBody: AsyncSequence, Sendable {
         let gate: ScriptGate

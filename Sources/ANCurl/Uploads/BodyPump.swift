@@ -70,7 +70,7 @@ package final class BodyPump: Sendable {
             let writer = RequestBodyWriter { [self] chunk in try await write(chunk, in: pass, tellLoop: tellLoop) }
             try await source(writer.gated(by: gate))
             let failure = pass.withLock { $0.failure(ofLength: declaredLength) }
-            result = try failure.map { .failure($0) } ?? .success(Self.checked(trailers?() ?? [:]))
+            result = try failure.map { .failure($0) } ?? .success(trailers?().checkedAsTrailers() ?? [:])
         } catch {
             let failure = pass.withLock(\.failure)
             result = .failure(failure ?? error as? TransportError.RequestBodyFailure ?? .source(error))
@@ -81,21 +81,6 @@ package final class BodyPump: Sendable {
         guard !Task.isCancelled else { return .stop }
         return await channel.finish(result, tellLoop: tellLoop)
     }
-
-    /// Returns trailers, none of which may frame or route the message, authenticate it or describe its content (RFC 9110
-    /// §6.5.1).
-    private static func checked(_ trailers: HTTPFields) throws -> HTTPFields {
-        if let field = trailers.first(where: { forbiddenTrailers.contains($0.name.canonicalName) }) {
-            throw TransportError(.invalidRequest(.option("\(field.name) cannot be sent as a trailer.")))
-        }
-        return trailers
-    }
-
-    private static let forbiddenTrailers: Set<String> = [
-        "authorization", "cache-control", "connection", "content-encoding", "content-length", "content-range",
-        "content-type", "cookie", "expect", "host", "keep-alive", "max-forwards", "proxy-authorization",
-        "proxy-connection", "range", "te", "trailer", "transfer-encoding", "upgrade",
-    ]
 
     /// Writes a chunk to the channel. Throws if the source must end; it may ignore that.
     private func write(_ chunk: Data, in pass: Lock<Pass>, tellLoop: () -> Void) async throws {

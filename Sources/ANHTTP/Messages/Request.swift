@@ -318,6 +318,23 @@ extension Request {
     }
 }
 
+extension HTTPFields {
+    /// Returns the trailers of a request, none of which may frame or route the message, authenticate it or describe its
+    /// content (RFC 9110 §6.5.1).
+    package func checkedAsTrailers() throws(TransportError) -> HTTPFields {
+        if let field = first(where: { Self.forbiddenTrailers.contains($0.name.canonicalName) }) {
+            throw TransportError(.invalidRequest(.option("\(field.name) cannot be sent as a trailer.")))
+        }
+        return self
+    }
+
+    private static let forbiddenTrailers: Set<String> = [
+        "authorization", "cache-control", "connection", "content-encoding", "content-length", "content-range",
+        "content-type", "cookie", "expect", "host", "keep-alive", "max-forwards", "proxy-authorization",
+        "proxy-connection", "range", "te", "trailer", "transfer-encoding", "upgrade",
+    ]
+}
+
 extension HTTPField {
     /// Returns whether the field is sent; fields that frame the body are generated from the body instead.
     ///

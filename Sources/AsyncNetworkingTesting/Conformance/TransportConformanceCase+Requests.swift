@@ -126,6 +126,23 @@ extension TransportConformanceCase {
                 })
             try require("The number of requests", try await fixture.requests(1).count, is: 1)
         },
+
+        TransportConformanceCase("a field that cannot be a trailer fails the request", .status(204)) { fixture in
+            try await requireFailure(
+                "A trailer",
+                where: {
+                    guard case .requestBody(.source(let cause)) = ($0 as? TransportError)?.reason,
+                        case .invalidRequest = (cause as? TransportError)?.reason
+                    else { return false }
+                    return true
+                },
+                of: {
+                    try await fixture.collect(
+                        fixture.request {
+                            ($0.method, $0.body, $0.trailers) = (.post, .string("abc"), { [.contentLength: "3"] })
+                        })
+                })
+        },
     ]
 }
 

@@ -23,6 +23,25 @@ extension TransportConformanceCase {
             try require("The body", text, is: "body")
         },
 
+        TransportConformanceCase(
+            "a response that may be discarded does not wait for its body",
+            gated: { gate in
+                Script([
+                    .reply(Reply(status: 503, framing: .contentLength(declared: 4))), .wait(gate),
+                    .send(Data("body".utf8)),
+                ])
+            }
+        ) { fixture in
+            let text = try await fixture.transport.withResponse(
+                for: fixture.request(), delivery: .collected(upTo: 10)
+            ) { head, body in
+                try require("The status", head.status.code, is: 503)
+                fixture.gate.open()
+                return String(decoding: try await body.collect(upTo: 10), as: UTF8.self)
+            }
+            try require("The body", text, is: "body")
+        },
+
         TransportConformanceCase("a body within the limit is collected", .generated(300_000)) { fixture in
             let (head, body) = try await fixture.collect(limit: 300_000)
             try require("The status", head.status.code, is: 200)

@@ -43,7 +43,12 @@ final class MockExchange: ResponseBodySource {
             state.update { $0.metrics.requestBodyBytes = count }
             events?.receive(.uploadProgress(TransferProgress(completedBytes: count, totalBytes: request.body.length)))
         }
-        return MockTransport.ReceivedRequest(request: request, body: body, trailers: try request.trailers?() ?? [:])
+        do {
+            let trailers = try request.trailers?().checkedAsTrailers() ?? [:]
+            return MockTransport.ReceivedRequest(request: request, body: body, trailers: trailers)
+        } catch {
+            throw TransportError(.requestBody(.source(error)))
+        }
     }
 
     /// The length of the body that a transport declares; `nil` if it is unknown.
@@ -213,8 +218,10 @@ final class MockExchange: ResponseBodySource {
             case .informational(let status, let headers):
                 limits.noteActivity()
                 events?.receive(.informational(ResponseHead(status: status, headers: headers, url: request.url)))
-            case .head(let status, let headers):
+            case .head(let status, var headers):
                 limits.noteActivity()
+                // It is not the length of the content, which the transfer coding delimits.
+                if headers.contains(.transferEncoding) { headers[.contentLength] = nil }
                 let hasBody = request.method != .head && status != .noContent && status != .notModified
                 let head = ResponseHead(status: status, headers: headers, url: request.url)
                 state.update { state in
@@ -237,6 +244,20 @@ final class MockExchange: ResponseBodySource {
         }
         try await wait(.hang, in: .responseHead)
         throw TransportError(.shutDown)
+    }
+
+    /// Whether the body is long, or is not complete soon after the head, as libcurl's transport defines it.
+    var takesLong: Bool {
+        var (time, size) = (Duration.zero, 0)
+        for step in state.value.steps {
+            switch step {
+            case .wait, .hang: return true
+            case .pause(let duration): time += duration
+            case .chunk(let data): size += data.count
+            case .informational, .head, .fail: break
+            }
+        }
+        return time >= .milliseconds(100) || size > 64 << 10
     }
 
     func next() async throws -> Data? {

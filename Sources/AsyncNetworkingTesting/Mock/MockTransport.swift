@@ -185,14 +185,15 @@ public final class MockTransport: Transport {
     /// - Parameters:
     ///   - request: The request, whose body is read completely and recorded in ``requests``.
     ///   - delivery: Whether the body is streamed, or collected before this function returns. That of a WebSocket
-    ///     connection is never collected.
+    ///     connection is never collected, and a response with status 300 or above is returned at once if libcurl's
+    ///     transport would return it early: if its body has more than 64 KiB, pauses of 100 ms or more, a gate or a hang.
     ///   - events: Receives the events of the exchange, on the calling task or, for progress of the response body, on
     ///     the task that reads it; `nil` for none.
-    /// - Throws: `CancellationError` if the task is cancelled; the errors of the function, of `Request.trailers` and of
+    /// - Throws: `CancellationError` if the task is cancelled; the errors of the function and of
     ///   ``MockResponse/Step/fail(_:)``, unchanged; otherwise `TransportError`, with the reason `shutDown` after
     ///   ``shutdown()``, `unsupportedScheme` or `invalidURL` for a URL that is not one of HTTP, `invalidRequest` for a
     ///   `Content-Length` or `Transfer-Encoding` that does not fit the body, `requestBody` if the request's body cannot
-    ///   be read or has a wrong length, `responseTooLarge` if the body exceeds the limit of `delivery`, `connectionLost`
+    ///   be read or has a wrong length, or `Request.trailers` fails, `responseTooLarge` if the body exceeds the limit of `delivery`, `connectionLost`
     ///   if a script ends the connection early, or `invalidResponse` for steps in the wrong order, actions that require
     ///   a connection, and a WebSocket connection that was not requested or not accepted as RFC 6455 §4.1 requires.
     public func open(
@@ -214,7 +215,9 @@ public final class MockTransport: Transport {
                 try await limits.wait(in: .responseHead) { [handler, received] in try await handler(received) })
             var head = try await exchange.nextHead()
             head.webSocket = try exchange.openWebSocket(head)
-            guard head.webSocket == nil, case .collected(let limit) = delivery else {
+            guard head.webSocket == nil, case .collected(let limit) = delivery,
+                !(head.mayBeDiscarded && exchange.takesLong)
+            else {
                 return OpenResponse(head: head, body: ResponseBody(source: exchange))
             }
             let data: Data
