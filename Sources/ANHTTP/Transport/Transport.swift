@@ -17,6 +17,9 @@ public protocol Transport: Sendable {
     /// discarded; see ``BodyDelivery/collected(upTo:)``. A failure before that is thrown by this function, when nothing of the exchange is
     /// running any more, and a later one by the functions that read the body.
     ///
+    /// A transport that wraps another one passes the request on, possibly a changed copy of it. A new one would lack what the
+    /// session has added, such as a credential for a proxy, and would not be sent while the session ends.
+    ///
     /// The caller must end the exchange by ``OpenResponse/close()``, also after the body was read to its end. The
     /// source of the body owns what the exchange needs to live, such as a task that reads the request's body.
     /// Cancelling the task that waits for this function or for the body cancels the exchange.

@@ -86,7 +86,14 @@ public final class RecordingTransport: Transport {
     }
 
     /// The features of the transport that sends requests.
-    public var features: TransportFeatures { transport.features }
+    public var features: TransportFeatures {
+        var features = transport.features
+        features.endExchanges = { [transport, replay] in
+            await transport.features.endExchanges?()
+            await replay.features.endExchanges?()
+        }
+        return features
+    }
 
     /// The schemes of the transport that sends requests.
     public var authenticationSchemes: Set<AuthenticationScheme> { transport.authenticationSchemes }

@@ -58,6 +58,9 @@ public struct ReplayTransport: Transport {
         try await mock.open(request, delivery: delivery, reporting: events)
     }
 
+    /// The features of a ``MockTransport``.
+    public var features: TransportFeatures { mock.features }
+
     /// Ends all exchanges; later ones fail.
     public func shutdown() async { await mock.shutdown() }
 }

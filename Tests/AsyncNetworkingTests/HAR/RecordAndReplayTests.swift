@@ -520,6 +520,29 @@ import Testing
         #expect(try HAR(directory.read("a.har")).entries[0].response.content.size == Int64(body.count))
     }
 
+    @Test func `what is replayed ends before the requests that clean up`() async throws {
+        let manager = try recording(Self.numbered)
+        for name in ["a", "b"] { _ = try await manager.get(name) }
+        let transports: [any Transport] = [
+            try ReplayTransport(from: path),
+            try RecordingTransport(wrapping: MockTransport(.text("x")), to: path, mode: .replay),
+        ]
+        for transport in transports {
+            await transport.features.endExchanges?()
+            for cleansUp in [false, true] {
+                var request = try manager.request(.get, cleansUp ? "a" : "b")
+                request.cleansUp = cleansUp
+                do {
+                    let response = try await transport.open(request, delivery: .collected(upTo: 100), reporting: nil)
+                    #expect(cleansUp && response.head.status == .ok)
+                    await response.close()
+                } catch {
+                    #expect(!cleansUp && (error as? TransportError)?.reason == .shutDown)
+                }
+            }
+        }
+    }
+
     @Test func `an update answers nothing after a shutdown`() async throws {
         _ = try await recording(Self.numbered).get("1")
         let transport = try RecordingTransport(wrapping: MockTransport(.text("x")), to: path, mode: .update)
