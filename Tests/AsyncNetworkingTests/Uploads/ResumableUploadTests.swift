@@ -351,6 +351,22 @@ struct UploadDialogue: CustomTestStringConvertible, Sendable {
                 .gets(404), .does("fail outcomeUnknown"),
             ]),
         UploadDialogue(
+            name: "an end without content that has not reached the server completes nothing", uploadProtocol: .ietf,
+            steps: [
+                .does("POST /up 0..<10 ?1"), .interim(["Location": "/u/1"]), .loses(), .resumes(), .does("HEAD /u/1"),
+                .gets(204, ["Upload-Offset": "10", "Upload-Complete": "?0"]), .does("PATCH /u/1 10..<10 ?1"),
+                .loses(reached: false), .resumes(), .does("HEAD /u/1"), .gets(404), .does("POST /up 0..<10 ?1"),
+            ]),
+        UploadDialogue(
+            name: "an end without content that has not reached the server, after one that may have",
+            uploadProtocol: .ietf,
+            steps: [
+                .does("POST /up 0..<10 ?1"), .interim(["Location": "/u/1"]), .loses(sentAll: true), .resumes(),
+                .does("HEAD /u/1"), .gets(204, ["Upload-Offset": "10", "Upload-Complete": "?0"]),
+                .does("PATCH /u/1 10..<10 ?1"), .loses(reached: false), .resumes(), .does("HEAD /u/1"), .gets(404),
+                .does("fail outcomeUnknown"),
+            ]),
+        UploadDialogue(
             name: "a server that forgets after the end of an idempotent request", uploadProtocol: .ietf,
             mayRepeatCreation: true,
             steps: [

@@ -347,6 +347,7 @@ import Testing
     @Test(
         arguments: [
             ([:], true), ([.authorization: "new"], true), ([.userAgent: "another version"], true),
+            ([.date: "Fri, 27 Nov 2026 21:02:14 GMT", .idempotencyKey: "1", .ifMatch: "\"1\""], true),
             ([.contentType: "text/html"], false), ([.uploadMetadata: "filename YQ=="], false), ([.from: "you"], false),
         ] as [(HTTPFields, Bool)])
     func `a durable upload continues one that was created with the same fields`(changes: HTTPFields, isSame: Bool)
@@ -370,6 +371,30 @@ import Testing
             try await upload(changes)
             let methods = stub.activity.requests[count...].map(\.method)
             #expect(methods == (isSame ? ["HEAD", "PATCH"] : ["OPTIONS", "POST", "PATCH"]))
+            #expect(try directory.contents == ["body"])
+        }
+    }
+
+    @Test func `an upload with other fields that is not created keeps the record of the one before`() async throws {
+        let path = try directory.write(Data("content".utf8), to: "body")
+        try await StubServer.with { stub in
+            let server = UploadServer(.tus, length: 7, on: stub)
+            let manager = Self.manager(stub)
+            func upload(from user: String) async throws {
+                _ = try await manager.upload("up", body: .file(path), headers: [.from: user], options: .durable).value
+            }
+            server.receive([.status(401)], on: stub)
+            _ = try await sessionError { try await upload(from: "me") }
+            let names = try directory.contents
+            #expect(names.count == 2)
+            stub.route("/up", method: "POST", scripts: [.status(401)])
+            let error = try await sessionError { try await upload(from: "you") }
+            #expect(error.statusCode == 401)
+            #expect(try directory.contents == names)
+            server.receive([server.complete], on: stub)
+            let count = stub.activity.requests.count
+            try await upload(from: "me")
+            #expect(stub.activity.requests[count...].map(\.method) == ["HEAD", "PATCH"])
             #expect(try directory.contents == ["body"])
         }
     }
