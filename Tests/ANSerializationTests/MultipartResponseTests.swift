@@ -132,6 +132,22 @@ import Testing
         #expect(last.body.ending == nil)
     }
 
+    @Test func `a cancelled task receives no part that has arrived before`() async throws {
+        let parts = try ResponseBody(Data("--b\r\n\r\n1\r\n--b\r\n\r\n2\r\n--b--".utf8)).parts(
+            of: Self.head("multipart/mixed; boundary=b"))
+        let task = Task {
+            var count = 0
+            await #expect(throws: CancellationError.self) {
+                for try await _ in parts {
+                    count += 1
+                    unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
+                }
+            }
+            return count
+        }
+        #expect(await task.value == 1)
+    }
+
     @Test func `two tasks cannot read at the same time`() async throws {
         let gate = Gate(Data("--b\r\n\r\none\r\n--b--".utf8))
         let parts = try ResponseBody(source: gate).parts(of: Self.head("multipart/mixed; boundary=b"))
