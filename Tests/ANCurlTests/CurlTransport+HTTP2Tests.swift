@@ -286,11 +286,13 @@ import Testing
         return try await CurlTransport().collect(request, reporting: barrier).head.status.code
     }
 
-    @Test func `a challenge that is complete is the response although the body's source has failed`() async throws {
+    @Test(arguments: [[], [HTTP2Frame.goAway(last: 1)]])
+    func `a challenge that is complete is the response although the body's source has failed`(
+        frames: [HTTP2Frame]
+    ) async throws {
         try await withServer { server in
-            server.fallback { _ in
-                .http2([.head(1, status: "103", endsStream: false), .challenge(1, "Basic realm=\"r\"")])
-            }
+            let interim = HTTP2Frame.head(1, status: "103", endsStream: false)
+            server.fallback { _ in .http2([interim] + frames + [.challenge(1, "Basic realm=\"r\"")]) }
             let status = try await statusOfFailingRequest(to: server, options())
             #expect(status == 401)
         }
@@ -303,7 +305,7 @@ import Testing
         try await StubServer.with { server in
             let fields = "WWW-Authenticate: Basic realm=r\r\nContent-Length: 0\r\nConnection: close\r\n"
             let text = "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 401 Unauthorized\r\n\(fields)\r\n"
-            server.fallback { _ in Script([.send(Data(text.utf8)), .hang], readsBodyFirst: false) }
+            server.enqueue(Script([.send(Data(text.utf8)), .hang], readsBodyFirst: false))
             let status = try await statusOfFailingRequest(to: server, TransferOptions())
             #expect(status == 401)
         }
