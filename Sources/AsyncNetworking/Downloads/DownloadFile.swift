@@ -270,13 +270,13 @@ final class DownloadFile {
 
     // MARK: The exchange
 
-    /// Accepts a response that contains the whole file. Bytes after a gap stay if they belong to the same version.
-    func beginWhole(_ head: ResponseHead, _ body: ResponseBody) throws(SessionError) {
+    /// Accepts a response that contains the whole file.
+    ///
+    /// - Parameter keepsParts: Whether the bytes after a gap, which belong to the same version, stay.
+    func beginWhole(_ head: ResponseHead, _ body: ResponseBody, keepsParts: Bool) throws(SessionError) {
         let isChanged = isChanged(head, body)
-        let isSame =
-            !isChanged && known?.representation.isConfirmed(by: head, hasDigests: hasPieceDigests) == true
         do throws(SystemError) {
-            if isSame, !parts.isEmpty { try partial?.rewind(to: 0) } else { try partial?.startOver() }
+            if keepsParts { try partial?.rewind(to: 0) } else { try partial?.startOver() }
             // Another download may have left a record, whose bytes these replace. Without it, the file would be that of
             // another program.
             if !isDurable, let record = lastRecord, let path = partial?.path {
@@ -287,10 +287,12 @@ final class DownloadFile {
         } catch {
             throw .file(job.path, error)
         }
-        if !isSame { parts = ByteRanges() }
+        if !keepsParts { parts = ByteRanges() }
         pieceState = .unverified
-        let representation = Representation(head, to: fields, sensitive: job.sensitiveHeaders)
-        let hasMirrorBytes = !parts.isEmpty && known?.hasMirrorBytes == true
+        var representation = Representation(head, to: fields, sensitive: job.sensitiveHeaders)
+        // The size tells where the bytes after a gap may be, also if this response does not.
+        if keepsParts, representation.totalBytes == nil { representation.totalBytes = known?.totalBytes }
+        let hasMirrorBytes = keepsParts && known?.hasMirrorBytes == true
         known = isChanged ? nil : resumeData(of: representation)
         if hasMirrorBytes { known?.hasMirrorBytes = true }
         let digests = known == nil ? head.headers.contentDigests : representation.digests
@@ -553,7 +555,7 @@ extension DownloadFile {
     ///   requests.
     func startOver(because failure: SessionError.ResumeFailure) throws(SessionError) -> FurtherRequest {
         guard job.options.startsOverIfNotResumable else { throw .notResumable(failure) }
-        plan = ResumePlan(hasOwnRange: hasOwnRange)
+        plan.startOver(hasParts: !parts.isEmpty)
         return try followUp()
     }
 
@@ -596,7 +598,7 @@ extension DownloadFile {
         plan = ResumePlan(
             offset: data.offset, of: data.representation, startsOver: job.options.startsOverIfNotResumable,
             isIdentity: storesAsReceived, hasParts: !parts.isEmpty,
-            isIdentifiedByDigest: hasPieceDigests || expectedDigest != nil)
+            digests: hasPieceDigests ? .pieces : expectedDigest == nil ? .none : .whole)
     }
 }
 

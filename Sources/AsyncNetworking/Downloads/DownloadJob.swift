@@ -181,7 +181,8 @@ extension SessionManager {
     ) async throws -> PartEnd {
         let action = file.plan.action(for: head, isReplaced: body.isReplaced)
         switch action {
-        case .write where !head.hasContentCoding: try file.checkSize(head.contentLength)
+        case .write where !head.hasContentCoding, .writeKeepingParts where !head.hasContentCoding:
+            try file.checkSize(head.contentLength)
         case .append(let range): try file.checkSize(range.total)
         default: break
         }
@@ -196,9 +197,9 @@ extension SessionManager {
             throw SessionError.notResumable(failure)
         case .startOver(let failure):
             return .next(try file.startOver(because: failure))
-        case .write:
+        case .write, .writeKeepingParts:
             core.receive(head)
-            try file.beginWhole(head, body)
+            try file.beginWhole(head, body, keepsParts: action == .writeKeepingParts)
             if let plan = file.segmentPlan(for: head, body) {
                 return try await makeSegments(plan).run(head, body, at: 0)
             }

@@ -9,7 +9,7 @@ package import HTTPTypes
 ///
 /// | requested | response | action |
 /// |---|---|---|
-/// | the whole, with bytes after a gap | 200–299 of another ``Representation`` | start over with this response |
+/// | either, with bytes after a gap | one with the whole of the same ``Representation`` | write from the start; the others stay |
 /// | the whole | 200–299 except 206 | write from the start |
 /// | the whole, or a range | 206 with the range of the whole file | write from the start |
 /// | the whole | any other 206 | fail: no range was requested |
@@ -33,8 +33,8 @@ package struct ResumePlan: Hashable, Sendable {
     /// Whether the content is stored as received, with its content codings, even if it is the whole.
     private let isIdentity: Bool
     /// Whether there are bytes after a gap, which stay if a response with the whole is of the same representation.
-    private let hasParts: Bool
-    private let isIdentifiedByDigest: Bool
+    private var hasParts: Bool
+    private var digests: ExpectedDigests
     /// Whether the request has a `Range` of its own, so that the file consists of that range.
     private var hasOwnRange = false
 
@@ -50,19 +50,28 @@ package struct ResumePlan: Hashable, Sendable {
     /// whereas a range after the end would be an error.
     package init(
         offset: Int64, of representation: Representation, startsOver: Bool, isIdentity: Bool = true,
-        hasParts: Bool = false, isIdentifiedByDigest: Bool = false
+        hasParts: Bool = false, digests: ExpectedDigests = .none
     ) {
         self.offset = max(0, representation.totalBytes.map { min(offset, max($0, 1) - 1) } ?? offset)
         self.representation = representation
         self.startsOver = startsOver
         self.isIdentity = isIdentity
-        (self.hasParts, self.isIdentifiedByDigest) = (hasParts, isIdentifiedByDigest)
+        (self.hasParts, self.digests) = (hasParts, digests)
+    }
+
+    /// Requests the whole after a response that does not continue the bytes that are there. The digest of the whole then says
+    /// nothing of them any more.
+    package mutating func startOver(hasParts: Bool) {
+        (offset, self.hasParts) = (0, hasParts)
+        if digests == .whole { digests = .none }
     }
 
     /// The action for a response.
     package enum Action: Hashable, Sendable {
         /// Writes the body as the whole file.
         case write
+        /// Writes the body as the whole file, in which the bytes after a gap stay.
+        case writeKeepingParts
         /// Appends the body, which has this range.
         case append(ContentRange)
         /// Ends the download: all bytes were already there.
@@ -98,8 +107,8 @@ package struct ResumePlan: Hashable, Sendable {
                 return .fail(.wrongRange(head.headers.first(.contentRange)))
             }
             guard (200...299).contains(status) else { return .reject }
-            let isSame = !isReplaced && representation.isConfirmed(by: head, hasDigests: isIdentifiedByDigest)
-            return hasParts && !isSame && !startsOver ? .fail(.changed) : .write
+            let write = writeAction(for: head, isReplaced)
+            return hasParts && write == .write && !startsOver ? .fail(.changed) : write
         }
         switch status {
         case 206: return partialAction(for: head, isReplaced)
@@ -113,7 +122,7 @@ package struct ResumePlan: Hashable, Sendable {
             let isSame = representation.validator?.isConfirmed(by: head) == true
             guard startsOver else { return .fail(isSame ? .rangesNotSupported : .changed) }
             // The whole is requested without the restriction to no coding, as it was at first.
-            return isIdentity || !head.hasContentCoding ? .write : .startOver(.changed)
+            return isIdentity || !head.hasContentCoding ? writeAction(for: head, isReplaced) : .startOver(.changed)
         default: return .reject
         }
     }
@@ -121,10 +130,16 @@ package struct ResumePlan: Hashable, Sendable {
     private func partialAction(for head: ResponseHead, _ isReplaced: Bool) -> Action {
         let range = head.contentRange
         let wrong = SessionError.ResumeFailure.wrongRange(head.headers.first(.contentRange))
-        if startsOver, isWhole(range), isIdentity || !head.hasContentCoding { return .write }
+        if startsOver, isWhole(range), isIdentity || !head.hasContentCoding {
+            return writeAction(for: head, isReplaced)
+        }
         guard let range, range.bytes?.lowerBound == offset, !isReplaced else { return startOver(wrong) }
         if representation.isContradicted(by: head, total: range.total) { return startOver(.changed) }
         return .append(range)
+    }
+
+    private func writeAction(for head: ResponseHead, _ isReplaced: Bool) -> Action {
+        hasParts && !isReplaced && representation.isConfirmed(by: head, digests) ? .writeKeepingParts : .write
     }
 
     /// Whether a range is that of the whole file.
@@ -136,7 +151,16 @@ package struct ResumePlan: Hashable, Sendable {
     private func startOver(_ failure: SessionError.ResumeFailure) -> Action {
         startsOver ? .startOver(failure) : .fail(failure)
     }
+}
 
+/// The digests that the program expects of a file, which identify its representation without a validator.
+package enum ExpectedDigests: Hashable, Sendable {
+    case none
+    /// That of the whole. If it is wrong, all bytes are lost: those of a response with another validator are not mixed with
+    /// the earlier ones.
+    case whole
+    /// Those of pieces, of which the wrong ones are received again.
+    case pieces
 }
 
 /// The representation that the bytes of a file belong to (RFC 9110 §3.2), as far as the responses so far have told.
@@ -192,11 +216,14 @@ package struct Representation: Codable, Hashable, Sendable {
         return selection?.matches(fields) ?? true
     }
 
-    /// Whether a response with the whole is known to have this representation. The program's digests identify it without a
-    /// validator.
-    package func isConfirmed(by head: ResponseHead, hasDigests: Bool) -> Bool {
-        (hasDigests || validator?.isConfirmed(by: head) == true)
-            && head.contentLength.map { $0 == totalBytes } != false
+    /// Whether a response with the whole has this representation, as far as its validator or the program's digests show.
+    func isConfirmed(by head: ResponseHead, _ digests: ExpectedDigests) -> Bool {
+        if let length = head.contentLength, length != totalBytes { return false }
+        return switch digests {
+        case .none: validator?.isConfirmed(by: head) == true
+        case .whole: !isContradicted(by: head, total: nil)
+        case .pieces: true
+        }
     }
 
     /// Whether a response with a part belongs to another representation.

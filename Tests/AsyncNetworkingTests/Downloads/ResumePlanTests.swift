@@ -148,26 +148,49 @@ import Testing
 
     @Test(
         arguments: [
-            ([.eTag: "\"1\"", .contentLength: "1000"], false, false, true),
-            ([.eTag: "\"2\"", .contentLength: "1000"], false, false, false),
-            ([.eTag: "\"1\"", .contentLength: "1000"], true, false, false),
-            ([.eTag: "\"1\"", .contentLength: "999"], false, false, false),
-            ([.eTag: "\"1\""], false, false, true), ([.contentLength: "1000"], false, false, false),
-            ([.contentLength: "1000"], false, true, true), ([.contentLength: "999"], false, true, false),
-        ] as [(HTTPFields, Bool, Bool, Bool)])
+            ([.eTag: "\"1\"", .contentLength: "1000"], .none, true),
+            ([.eTag: "\"2\"", .contentLength: "1000"], .none, false),
+            ([.eTag: "\"1\"", .contentLength: "999"], .none, false),
+            ([.eTag: "\"1\""], .none, true), ([.contentLength: "1000"], .none, false),
+            ([.contentLength: "1000"], .whole, true), ([.contentLength: "999"], .whole, false),
+            ([.eTag: "\"2\"", .contentLength: "1000"], .whole, false),
+            ([.contentLength: "1000"], .pieces, true), ([.contentLength: "999"], .pieces, false),
+            ([.eTag: "\"2\"", .contentLength: "1000"], .pieces, true),
+        ] as [(HTTPFields, ExpectedDigests, Bool)])
     func `bytes after a gap stay with the same version, and are lost only if it may start over`(
-        fields: HTTPFields, isReplaced: Bool, isIdentifiedByDigest: Bool, isSame: Bool
+        fields: HTTPFields, digests: ExpectedDigests, isSame: Bool
     ) throws {
         let head = try Self.head(200, fields)
-        func action(startsOver: Bool, hasParts: Bool) -> ResumePlan.Action {
-            ResumePlan(
-                offset: 0, of: Self.representation(), startsOver: startsOver, hasParts: hasParts,
-                isIdentifiedByDigest: isIdentifiedByDigest
-            ).action(for: head, isReplaced: isReplaced)
+        for (offset, isReplaced) in [(0, false), (0, true), (400, false), (400, true)] as [(Int64, Bool)] {
+            func action(startsOver: Bool, hasParts: Bool) -> ResumePlan.Action {
+                ResumePlan(
+                    offset: offset, of: Self.representation(), startsOver: startsOver, hasParts: hasParts,
+                    digests: digests
+                ).action(for: head, isReplaced: isReplaced)
+            }
+            let keepsParts = isSame && !isReplaced
+            #expect(action(startsOver: true, hasParts: true) == (keepsParts ? .writeKeepingParts : .write))
+            #expect(action(startsOver: true, hasParts: false) == .write)
+            guard offset == 0 else { continue }
+            #expect(action(startsOver: false, hasParts: true) == (keepsParts ? .writeKeepingParts : .fail(.changed)))
+            #expect(action(startsOver: false, hasParts: false) == .write)
         }
-        #expect(action(startsOver: false, hasParts: true) == (isSame ? .write : .fail(.changed)))
-        #expect(action(startsOver: true, hasParts: true) == .write)
-        #expect(action(startsOver: false, hasParts: false) == .write)
+    }
+
+    @Test func `after a contradiction the digest of the whole keeps no bytes after a gap`() throws {
+        for (digests, validator) in [(.none, true), (.whole, true), (.whole, false), (.pieces, false)]
+            as [(ExpectedDigests, Bool)]
+        {
+            var plan = ResumePlan(
+                offset: 400, of: Self.representation(), startsOver: true, hasParts: true, digests: digests)
+            plan.startOver(hasParts: true)
+            #expect(plan.fields == [:])
+            let head = try Self.head(200, validator ? [.eTag: "\"1\""] : [:])
+            let keepsParts = validator || digests == .pieces
+            #expect(plan.action(for: head) == (keepsParts ? .writeKeepingParts : .write))
+            plan.startOver(hasParts: false)
+            #expect(plan.action(for: head) == .write)
+        }
     }
 
     @Test func `a range that the program requested is written as the whole file`() throws {

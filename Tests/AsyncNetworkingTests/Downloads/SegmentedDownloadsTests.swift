@@ -548,6 +548,56 @@ private final class Counter: Sendable {
         }
     }
 
+    @Test func `a digest of the whole does not mix bytes of a version with those of another`() async throws {
+        try await StubServer.with { server in
+            let manager = SessionManager(for: server)
+            let data = try await leaveBytesAfterGap(server, manager)
+            server.serve(ServedFile(Data(Self.bytes.reversed()), entityTag: "\"2\""))
+            var options = Self.options(1)
+            options.expectedDigest = try ContentDigest(of: Self.bytes)
+            options.startsOverIfNotResumable = false
+            let error = try await sessionError {
+                _ = try await manager.download(resuming: data, options: options).value
+            }
+            #expect(error.resumeFailure == .changed)
+            #expect(error.resumeData?.parts == data.parts)
+            data.discard()
+        }
+    }
+
+    @Test func `bytes after a gap are not received again where only the digest of the whole identifies them`()
+        async throws
+    {
+        try await StubServer.with { server in
+            let manager = SessionManager(for: server)
+            let data = try await leaveBytesAfterGap(server, manager)
+            server.serve(ServedFile(Self.bytes, entityTag: nil))
+            var options = Self.options(1)
+            options.expectedDigest = try ContentDigest(of: Self.bytes)
+            options.startsOverIfNotResumable = false
+            _ = try await manager.download(resuming: data, options: options).value
+            #expect(try directory.read("file") == Self.bytes)
+            #expect(server.ranges == [nil, nil, "bytes=100000-399999"])
+        }
+    }
+
+    @Test func `bytes after a gap stay if the same version comes without its size`() async throws {
+        let lost = TransportError(.connectionLost(.inBody(received: 10_000, expected: nil)))
+        let transport = MockTransport { _ in
+            MockResponse([.head(.ok, [.eTag: "\"1\""]), .chunk(Self.bytes.prefix(10_000)), .fail(lost)])
+        }
+        try await StubServer.with { server in
+            let data = try await leaveBytesAfterGap(server, SessionManager(for: server))
+            let error = try await sessionError {
+                _ = try await SessionManager(on: transport).download(resuming: data, options: Self.options(1)).value
+            }
+            #expect(error.resumeData?.offset == 10_000)
+            #expect(error.resumeData?.parts == data.parts)
+            #expect(error.resumeData?.totalBytes == 400_000)
+            error.resumeData?.discard()
+        }
+    }
+
     @Test func `a negative offset counts as none`() async throws {
         try await StubServer.with { server in
             let manager = SessionManager(for: server)
