@@ -410,7 +410,7 @@ final class DownloadFile {
         guard device == nil else { return file }
         let location = location ?? FileLocation(ProcessDirectories.absolute(file.path))
         // A closure may leave the file where it is.
-        if location.path != partial?.path { try DownloadRecord.checkDestination(location.path) }
+        if partial?.isFile(at: location.path) != true { try DownloadRecord.checkDestination(location.path) }
         do throws(SystemError) {
             guard location.isReplaceable || location.isDirectory else { throw SystemError.exists }
             if job.destination.createsIntermediateDirectories { try location.createDirectories() }

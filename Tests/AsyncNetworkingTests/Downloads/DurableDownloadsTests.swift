@@ -48,15 +48,19 @@ import Testing
         }
     }
 
-    @Test func `a durable download that is continued may stay where it is`() async throws {
+    @Test(arguments: ["", "/.", "/link"])
+    func `a durable download that is continued may stay where it is`(way: String) async throws {
         try await StubServer.with { server in
             try await breakOff(server)
-            let data = try #require(ResumeData.left(at: file))
+            try FileManager.default.createSymbolicLink(
+                atPath: "\(directory.path)/link", withDestinationPath: directory.path)
+            let other = "\(directory.path)\(way)/file"
+            let data = try #require(ResumeData.left(at: other))
             let download = SessionManager(for: server).download(
                 resuming: data, to: .chosen(temporaryDirectory: directory.path) { $0.path })
-            #expect(try await download.value.path == "\(file).part")
+            #expect(try await download.value.path == "\(other).part")
             #expect(try directory.read("file.part") == Self.bytes)
-            #expect(try directory.contents == ["file.part"])
+            #expect(try directory.contents == ["file.part", "link"])
         }
     }
 
