@@ -137,6 +137,27 @@ public struct FileDescriptor: ~Copyable, Sendable {
         return Int64(status.st_size)
     }
 
+    /// Reads a file that only the user of this process, or root, can read and change.
+    ///
+    /// - Parameters:
+    ///   - path: The path of the file; a symbolic link is not followed.
+    ///   - limit: The maximum number of bytes.
+    /// - Returns: The bytes; `nil` if there is no such file, or it is larger.
+    /// - Throws: An error that says nothing about the file, such as `EMFILE` or `EIO`.
+    package static func privateBytes(at path: String, upTo limit: Int) throws(SystemError) -> [UInt8]? {
+        do throws(SystemError) {
+            let file = try FileDescriptor(openingUnlinked: path)
+            let size = try file.protectedFileSize(isPrivate: true)
+            guard size <= limit else { return nil }
+            var bytes = [UInt8](repeating: 0, count: Int(size))
+            var span = bytes.mutableSpan
+            var raw = unsafe span.mutableBytes
+            return try file.read(into: &raw, at: 0) == bytes.count ? bytes : nil
+        } catch  where error.isAboutFile {
+            return nil
+        }
+    }
+
     private func regularFileStatus() throws(SystemError) -> stat {
         var status = stat()
         guard unsafe fstat(number, &status) == 0 else { throw SystemError.last("fstat") }

@@ -34,6 +34,12 @@ public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// Whether the error says that there is no file at a path, or one of another kind or of another user: not that the system
+    /// could not look, as for lack of descriptors.
+    package var isAboutFile: Bool {
+        [ENOENT, ENOTDIR, ENAMETOOLONG, ELOOP, EACCES, EPERM, EISDIR, EINVAL, ENXIO].contains(code)
+    }
+
     /// A general reason for a failed file operation.
     public enum FileReason: Hashable, Sendable {
         /// The disk or the user's quota is full, or the file is too large for the file system (`ENOSPC`, `EDQUOT`,

@@ -87,6 +87,25 @@ import Testing
         #expect(try directory.files == [])
     }
 
+    /// A system in which the salt of a cache cannot be opened.
+    private final class Shortage: SimulatedSystem {
+        let millisecondsSince1970: Int64 = 0
+
+        func randomBits() -> UInt64 { 1 }
+
+        func willUseFile(_ call: String, _ path: String?) throws(SystemError) {
+            if path?.hasSuffix("/salt") == true { throw SystemError(call: call, code: EMFILE) }
+        }
+
+        func writableBytes(of count: Int) -> Int { count }
+    }
+
+    @Test func `a salt that cannot be read at present stays, and is not that of this process`() {
+        let salt = disk().salt
+        #expect(SystemSimulation.run(Shortage()) { disk().salt } != salt)
+        #expect(disk().salt == salt)
+    }
+
     @Test(arguments: [false, true])
     func `the order of requests is known of entries that are not in memory`(isNewer: Bool) {
         let (cache, key) = (disk(), CacheKey(target: page))

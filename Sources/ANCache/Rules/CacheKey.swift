@@ -89,29 +89,28 @@ package struct CacheSalt: Codable, Hashable, Sendable {
     }
 
     /// Reads the salt of a directory, and creates it in a file that only its owner can read if it is missing or
-    /// damaged, or another user may know it.
+    /// damaged, or another user may know it. If it cannot be read at present, this one is used by this process alone.
     init(directory: String) {
-        let path = directory + "/salt"
         let salt = CacheSalt()
+        self = (try? Self.shared(directory + "/salt", orNew: salt)) ?? salt
+    }
+
+    private static func shared(_ path: String, orNew salt: CacheSalt) throws(SystemError) -> CacheSalt? {
         for _ in 0..<2 {
             // Another process may create the file first, whose salt is then that of both.
-            if Self.read(path) == nil { try? salt.write(to: path) }
-            if let existing = Self.read(path) {
-                self = existing
-                return
-            }
+            if try read(path) == nil { try? salt.write(to: path) }
+            if let existing = try read(path) { return existing }
             // The file is damaged, or not private.
             FileLocation.remove(path)
         }
-        self = salt
+        return nil
     }
 
-    private static func read(_ path: String) -> CacheSalt? {
-        guard let file = try? FileDescriptor(openingUnlinked: path),
-            (try? file.protectedFileSize(isPrivate: true)) == Int64(length),
-            let bytes = try? file.data(at: 0, count: length)
-        else { return nil }
-        return CacheSalt(bytes: bytes)
+    private static func read(_ path: String) throws(SystemError) -> CacheSalt? {
+        guard let bytes = try FileDescriptor.privateBytes(at: path, upTo: length), bytes.count == length else {
+            return nil
+        }
+        return CacheSalt(bytes: Data(bytes))
     }
 
     private func write(to path: String) throws(SystemError) {

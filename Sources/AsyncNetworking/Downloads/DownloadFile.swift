@@ -133,8 +133,11 @@ final class DownloadFile {
             }
             let path = DownloadRecord.partialFile(for: location.path)
             partial = try Self.openDurable(path, replacing: location)
-            if let data = DownloadRecord.read(beside: path), data.url == request.url { continueWith(identified(data)) }
+            if let data = try DownloadRecord.read(beside: path), data.url == request.url {
+                continueWith(identified(data))
+            }
         } catch {
+            if size > 0 { partial.take()?.keep() }
             throw .file(job.path, error)
         }
         try writeFirstRecord()
@@ -214,8 +217,13 @@ final class DownloadFile {
                 }
                 return !isLongEnough ? .partialFile(data.partialFile) : isVerifiable ? .otherRequest : .noValidator
             }
+            do throws(SystemError) {
+                lastRecord = try DownloadRecord.stamp(beside: data.partialFile)
+            } catch {
+                file.keep()
+                throw error
+            }
             partial = consume file
-            lastRecord = DownloadRecord.stamp(beside: data.partialFile)
             continueWith(data)
             return nil
         } catch {

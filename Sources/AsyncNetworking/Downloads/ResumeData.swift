@@ -68,7 +68,7 @@ public struct ResumeData: Codable, Hashable, Sendable {
     /// - Parameter destination: The path of the download's destination; a relative one is resolved against the working
     ///   directory.
     public static func left(at destination: String) -> ResumeData? {
-        DownloadRecord.read(
+        try? DownloadRecord.read(
             beside: DownloadRecord.partialFile(for: FileLocation(ProcessDirectories.absolute(destination)).path))
     }
 
@@ -146,9 +146,12 @@ enum DownloadRecord {
     ///
     /// The current paths of the two files replace the stored ones, so that their directory can be moved. The
     /// destination is in the same directory, where a download that is resumed would otherwise overwrite any file.
-    static func read(beside partialFile: String) -> ResumeData? {
-        guard let bytes = bytes(beside: partialFile),
-            var data = try? JSONDecoder().decodeUntrusted(ResumeData.self, from: bytes), data.offset >= 0
+    ///
+    /// - Throws: An error that says nothing about the record, such as `EMFILE`.
+    static func read(beside partialFile: String) throws(SystemError) -> ResumeData? {
+        // The file of another download, whose name a server may choose, is not private.
+        guard let bytes = try FileDescriptor.privateBytes(at: path(beside: partialFile), upTo: longestRecord),
+            var data = try? JSONDecoder().decodeUntrusted(ResumeData.self, from: Data(bytes)), data.offset >= 0
         else { return nil }
         let destination = data.destination.map { destination in
             FileLocation(unresolved: partialFile).sibling(FileLocation(unresolved: destination).name)
@@ -159,33 +162,27 @@ enum DownloadRecord {
         return data
     }
 
-    private static func bytes(beside partialFile: String) -> Data? {
-        guard let file = try? FileDescriptor(openingUnlinked: path(beside: partialFile)),
-            // The file of another download, whose name a server may choose, is not private.
-            let size = try? file.protectedFileSize(isPrivate: true), size <= longestRecord
-        else { return nil }
-        var bytes = Data(count: Int(size))
-        var span = bytes.mutableBytes
-        guard let count = try? file.read(into: &span, at: 0), count == size else { return nil }
-        return bytes
-    }
-
-    private static let longestRecord: Int64 = 16 << 20
+    private static let longestRecord = 16 << 20
 
     /// Verifies that a path is not that of an unfinished durable download to another path, which would continue the bytes of
     /// a file there, and believe it as its record.
     ///
-    /// - Throws: ``SessionError/file(_:)`` with the path of the record, and the reason `exists`.
+    /// - Throws: ``SessionError/file(_:)`` with the path of the record, and the reason `exists`, or that of an error that says
+    ///   nothing about it.
     static func checkDestination(_ path: String) throws(SessionError) {
         guard path.isNameOfUnfinishedDownload else { return }
         let partialFile = path.isNameOfDownloadRecord ? String(path.dropLast(".json".count)) : path
-        if read(beside: partialFile) != nil { throw .file(self.path(beside: partialFile), .exists) }
+        do throws(SystemError) {
+            if try read(beside: partialFile) != nil { throw .exists }
+        } catch {
+            throw .file(self.path(beside: partialFile), error)
+        }
     }
 
     /// Returns the identity of the record beside a partial file; `nil` if ``read(beside:)`` returns `nil`.
-    static func stamp(beside partialFile: String) -> FileStamp? {
+    static func stamp(beside partialFile: String) throws(SystemError) -> FileStamp? {
         let stamp = FileStamp(path: path(beside: partialFile))
-        return read(beside: partialFile) == nil ? nil : stamp
+        return try read(beside: partialFile) == nil ? nil : stamp
     }
 
     /// Returns the records in a directory whose downloads are not being written. A record without its partial file
@@ -195,10 +192,10 @@ enum DownloadRecord {
         for name in try FileLocation.names(in: directory) where name.isNameOfDownloadRecord {
             let partialFile = directory + "/" + name.dropLast(".json".count)
             let stamp = FileStamp(path: path(beside: partialFile))
-            guard let data = read(beside: partialFile) else { continue }
+            guard let data = try read(beside: partialFile) else { continue }
             do throws(SystemError) {
                 if try !PartialFile.isLocked(partialFile) { records.append(data) }
-            } catch {
+            } catch  where error.isAboutFile {
                 if error.fileReason == .missing { remove(beside: partialFile, if: stamp) }
             }
         }
@@ -214,7 +211,7 @@ enum DownloadRecord {
         let path = path(beside: partialFile)
         // A record that stays is removed later: it has no partial file, or an empty one.
         guard FileLocation(path).exists, (try? FileLocation(unresolved: path).flushDirectory()) != nil else { return }
-        guard last.map(\.isCurrent) ?? (read(beside: partialFile) != nil) else { return }
+        guard last.map(\.isCurrent) ?? ((try? read(beside: partialFile)) != nil) else { return }
         FileLocation.remove(path)
     }
 

@@ -162,7 +162,8 @@ extension SessionManager {
     ///     replace an expired link. By default the requests are sent as they were stored. Check the request's URL before
     ///     adding credentials: the directory may contain downloads from other servers.
     /// - Returns: The tasks; releasing one that was never resumed cancels it, but keeps its files.
-    /// - Throws: ``SessionError/file(_:)`` if the directory cannot be read.
+    /// - Throws: ``SessionError/file(_:)`` if the directory cannot be read, or a record in it for lack of descriptors, for
+    ///   example.
     public nonisolated func restoredDownloads(
         in directory: String, options: DownloadOptions = .durable, preparing prepare: (inout Request) -> Void = { _ in }
     ) throws -> [DownloadTask] {

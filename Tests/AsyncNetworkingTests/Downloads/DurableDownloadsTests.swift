@@ -129,6 +129,38 @@ import Testing
         }.explore(seeds: 1...1)
     }
 
+    @Test func `a record that cannot be read at present leaves the download as it is`() async throws {
+        let (file, directory) = (file, directory)
+        try await StubServer.with { try await breakOff($0) }
+        let left = try #require(ResumeData.left(at: file))
+        try await Simulation { world in
+            let fails = Lock(true)
+            world.onFileChange { call, path in
+                call == "reopen" && path == "\(file).part.json" && fails.withLock(\.self) ? EMFILE : nil
+            }
+            let transport = world.transport { _ in
+                let fields: HTTPFields = [.contentRange: "bytes 400-999/1000", .eTag: "\"1\""]
+                return MockResponse([.head(.partialContent, fields), .chunk(Self.bytes.dropFirst(400))])
+            }
+            let manager = SessionManager(on: transport) { $0.clock = world.clock }
+            for task in [
+                manager.download(left.request, to: .file(file), options: .durable), manager.download(resuming: left),
+            ] {
+                #expect(try await sessionError { _ = try await task.value }.fileFailure?.errno == EMFILE)
+            }
+            let error = #expect(throws: SessionError.self) {
+                try manager.restoredDownloads(in: directory.path, preparing: { _ in })
+            }
+            #expect(error?.fileFailure?.errno == EMFILE)
+            #expect(try directory.contents == ["file.part", "file.part.json"])
+            #expect(try directory.read("file.part") == Self.bytes.prefix(400))
+            fails.set(\.self, to: false)
+            _ = try await manager.download(left.request, to: .file(file), options: .durable).value
+            #expect(try directory.read("file") == Self.bytes)
+            await manager.shutdown()
+        }.explore(seeds: 1...1)
+    }
+
     @Test func `bytes whose flush has failed do not count, also if a later flush succeeds`() async throws {
         try await Simulation { [file, directory] world in
             let flushes = Lock(0)
