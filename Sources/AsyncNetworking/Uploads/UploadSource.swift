@@ -231,9 +231,14 @@ package actor UploadRecord {
         var isOfAnother = false
         do throws(SystemError) {
             let file = try PartialFile(path: path, opening: .either, mode: 0o600)
-            if let earlier = try Self.read(file) {
-                if earlier.isOf(source.stamp, creation) { contents = earlier }
-                isOfAnother = contents.known == nil && earlier.stamp.isSameVersion(as: source.stamp)
+            do throws(SystemError) {
+                if let earlier = try Self.read(file) {
+                    if earlier.isOf(source.stamp, creation) { contents = earlier }
+                    isOfAnother = contents.known == nil && earlier.stamp.isSameVersion(as: source.stamp)
+                }
+            } catch {
+                file.keep()
+                throw error
             }
             self.file = consume file
         } catch {

@@ -682,6 +682,44 @@ import Testing
         #expect(requests.map { $0.trailers == nil } == (partSize == nil ? [false] : [true, true]))
     }
 
+    /// Returns the response of a server of the draft that has the first byte of an upload, and denies to receive the others.
+    private static func deny(_ request: Request) throws -> MockResponse {
+        let fields = [("Upload-Complete", "?0"), ("Upload-Offset", "1")]
+        return switch request.method {
+        case .post: .status(.created, headers: try HTTPFields(validating: fields + [("Location", "/u/1")]))
+        case .head: .status(.noContent, headers: try HTTPFields(validating: fields))
+        default: .status(.forbidden)
+        }
+    }
+
+    private static let byBytes = UploadOptions.durable.with { ($0.uploadProtocol, $0.partSize) = (.ietf, 1) }
+
+    @Test func `a record that cannot be read stays`() async throws {
+        let path = try directory.write(Data("abc".utf8), to: "body")
+        try await Simulation { world in
+            let fails = Lock(false)
+            world.onFileChange { call, _ in call == "pread" && fails.withLock(\.self) ? EIO : nil }
+            let methods = Lock([HTTPRequest.Method]())
+            let transport = world.transport { request in
+                methods.withLock { $0.append(request.method) }
+                return try Self.deny(request)
+            }
+            let manager = SessionManager(on: transport) { $0.clock = world.clock }
+            for (isFailing, status) in [(false, 403), (true, nil), (false, 403)] as [(Bool, Int?)] {
+                fails.set(\.self, to: isFailing)
+                let error = try await sessionError {
+                    _ = try await manager.upload(
+                        "http://a.example/up", body: .file(path), options: Self.byBytes
+                    ).value
+                }
+                #expect(error.statusCode == status)
+                #expect((error.fileFailure != nil) == isFailing)
+            }
+            #expect(methods.withLock(\.self) == [.post, .patch, .head, .patch])
+            await manager.shutdown()
+        }.explore(seeds: 1...1)
+    }
+
     @Test func `while an upload that the server has forgotten is created again, the record is empty`() async throws {
         let path = try directory.write(Data("ab".utf8), to: "body")
         let records = Lock<[String]>([])
