@@ -316,9 +316,9 @@ private final class UploadJob {
         .range,
     ]
     /// Fields that say nothing of what is created: the name of the program, and those of single calls.
-    fileprivate static let passingFields: Set<String> = Set(
-        creationFields.subtracting([.uploadMetadata]).map(\.canonicalName)
-            + ["user-agent", "date", "traceparent", "tracestate", "x-request-id"])
+    fileprivate static let passingFields: Set<String> = [
+        "user-agent", "idempotency-key", "date", "traceparent", "tracestate", "x-request-id",
+    ]
     private static let defaultRetries = 8
 }
 

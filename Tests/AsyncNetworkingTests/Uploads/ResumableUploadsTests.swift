@@ -694,6 +694,32 @@ import Testing
 
     private static let byBytes = UploadOptions.durable.with { ($0.uploadProtocol, $0.partSize) = (.ietf, 1) }
 
+    @Test(
+        arguments: [
+            ("If-Match", "1", "2", false), ("If-Match", "1", nil, false), ("If-None-Match", nil, "*", false),
+            ("If-Unmodified-Since", "1", "2", false), ("Content-Type", "a/b", "c/d", false), ("From", "a", "b", false),
+            ("Idempotency-Key", "1", "2", true), ("User-Agent", "1", "2", true), ("Date", "1", "2", true),
+            ("Traceparent", "1", nil, true), ("Tracestate", nil, "2", true), ("X-Request-ID", "1", "2", true),
+            ("Authorization", "1", "2", true),
+        ] as [(String, String?, String?, Bool)])
+    func `a later upload continues unless other fields create it, and conditions are sent`(
+        name: String, first: String?, second: String?, continues: Bool
+    ) async throws {
+        let path = try directory.write(Data("abc".utf8), to: "body")
+        let transport = MockTransport { try Self.deny($0) }
+        let manager = SessionManager(on: transport)
+        for value in [first, second] {
+            let headers = try HTTPFields(validating: value.map { [(name, $0)] } ?? [])
+            let error = try await sessionError {
+                _ = try await manager.upload("up", body: .file(path), headers: headers, options: Self.byBytes).value
+            }
+            #expect(error.statusCode == 403)
+        }
+        let requests = transport.requests.dropFirst(2).map(\.request)
+        #expect(requests.map(\.method) == (continues ? [.head, .patch] : [.post, .patch]))
+        if !continues { #expect(requests.first?.headers.lines.contains("\(name): \(second ?? "")") == (second != nil)) }
+    }
+
     @Test func `a record that cannot be read stays`() async throws {
         let path = try directory.write(Data("abc".utf8), to: "body")
         try await Simulation { world in
