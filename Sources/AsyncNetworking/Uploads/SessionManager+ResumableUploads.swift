@@ -23,7 +23,7 @@ extension SessionManager {
                 response.callDuration = pipeline.uptime.elapsed - call.start
                 return response
             }
-            await record?.close()
+            await record?.close(isComplete: 200...299 ~= response.head.status.code)
             return response
         } catch {
             if let cancellation = upload.end(after: error, keepsUpload: record != nil) {

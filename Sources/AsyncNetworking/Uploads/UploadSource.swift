@@ -289,10 +289,14 @@ package actor UploadRecord {
         state = .written(known)
     }
 
-    /// Closes the file, which is kept if the upload can go on, and removed otherwise.
-    func close() {
+    /// Closes the file, which is kept if the upload, or an earlier one with other fields, can go on, and removed otherwise.
+    ///
+    /// - Parameter isComplete: Whether the server has the file, so that no earlier upload of it goes on.
+    func close(isComplete: Bool = false) {
         // Removed before it is unlocked: another upload may then have its own.
-        if state == .nothing(isOfAnother: false) { for path in [path, replacement] { FileLocation.remove(path) } }
+        if case .nothing(let isOfAnother) = state, isComplete || !isOfAnother {
+            for path in [path, replacement] { FileLocation.remove(path) }
+        }
         file.take()?.keep()
     }
 

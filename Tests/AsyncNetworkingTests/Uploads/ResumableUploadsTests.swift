@@ -720,6 +720,35 @@ import Testing
         if !continues { #expect(requests.first?.headers.lines.contains("\(name): \(second ?? "")") == (second != nil)) }
     }
 
+    @Test(arguments: [400, 503, 200])
+    func `an upload with other fields takes the place of the earlier one's record only if it is created`(
+        status: Int
+    ) async throws {
+        let path = try directory.write(Data("abc".utf8), to: "body")
+        let transport = MockTransport { request in
+            try request.headers[.from] == nil ? Self.deny(request) : .status(.init(code: status))
+        }
+        let manager = SessionManager(on: transport) {
+            $0.retryPolicy = RetryPolicy(limit: 1).with { $0.decision = { _ in .stop } }
+        }
+        func upload(_ headers: HTTPFields, expecting status: Int) async throws {
+            var options = Self.byBytes
+            // A server without support takes what it is sent for the whole.
+            if !headers.isEmpty { options.partSize = nil }
+            let task = manager.upload("up", body: .file(path), headers: headers, options: options)
+            do {
+                #expect(try await task.value.statusCode == status)
+            } catch let error as SessionError {
+                #expect(error.statusCode == status)
+            }
+        }
+        try await upload([:], expecting: 403)
+        try await upload([.from: "me"], expecting: status)
+        #expect(try directory.contents.count == (status == 200 ? 1 : 2))
+        try await upload([:], expecting: 403)
+        #expect(transport.requests.suffix(2).first?.request.method == (status == 200 ? .post : .head))
+    }
+
     @Test func `a record that cannot be read stays`() async throws {
         let path = try directory.write(Data("abc".utf8), to: "body")
         try await Simulation { world in
