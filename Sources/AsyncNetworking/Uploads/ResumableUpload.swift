@@ -26,8 +26,12 @@ package struct ResumableUpload: Sendable {
     /// The number of bytes of the whole.
     package let length: Int64
     private let options: UploadOptions
-    /// Whether the request of the program is idempotent, and whether a server recognizes that it was repeated.
-    private let (isIdempotent, isRecognized): (Bool, Bool)
+    /// Whether the request of the program is idempotent.
+    private let isIdempotent: Bool
+    /// A checksum of the request's `Idempotency-Key`; `nil` for none.
+    private let key: UInt64?
+    /// Whether the server recognizes by the key that the upload was created before: not one that had another key.
+    private var isRecognized: Bool
     /// The value of `Upload-Metadata` (tus).
     private let metadata: String?
 
@@ -72,6 +76,8 @@ package struct ResumableUpload: Sendable {
         package var expiry: Int64?
         fileprivate let digest: UploadDigest?
         fileprivate let canBeCancelled: Bool
+        /// A checksum of the `Idempotency-Key` with which it was created; `nil` for none.
+        fileprivate let key: UInt64?
         /// Whether the last bytes were sent, and the server has not answered since.
         fileprivate(set) var mayBeComplete: Bool
     }
@@ -99,22 +105,24 @@ package struct ResumableUpload: Sendable {
     ///   - known: What an earlier process knew; `nil` for a new upload.
     ///   - mayRepeatCreation: Whether the method of the program's request is idempotent. Uploads by tus are always created
     ///     by POST.
-    ///   - isRecognized: Whether the server recognizes by `Idempotency-Key` that the upload was created before.
+    ///   - key: A checksum of the `Idempotency-Key` by which the server recognizes that the upload was created before; `nil` for
+    ///     none.
     ///   - metadata: The value of `Upload-Metadata` (tus); `nil` for none.
     package init(
         length: Int64, options: UploadOptions = .resumable, continuing known: Known? = nil,
-        mayRepeatCreation: Bool = false, isRecognized: Bool = false, metadata: String? = nil
+        mayRepeatCreation: Bool = false, key: UInt64? = nil, metadata: String? = nil
     ) {
         self.length = length
         self.options = options
         self.known = known
-        (isIdempotent, self.isRecognized) = (mayRepeatCreation, isRecognized)
+        (isIdempotent, self.key) = (mayRepeatCreation, key)
+        isRecognized = key != nil && (known == nil || known?.key == key)
         self.metadata = metadata
         uploadProtocol = known?.uploadProtocol ?? options.uploadProtocol
         isSupported = uploadProtocol != nil
         (digest, canBeCancelled) = (known?.digest, known?.canBeCancelled ?? false)
         mayBeComplete = known?.mayBeComplete ?? false
-        sentEnd = known == nil && !isRecognized ? 0 : length
+        sentEnd = known == nil && key == nil ? 0 : length
     }
 
     /// Whether the upload may be created a second time if the server has perhaps completed the first one.
@@ -368,6 +376,7 @@ package struct ResumableUpload: Sendable {
         guard restarts <= Self.mostRestarts else { return .fail(.server("it has forgotten the upload repeatedly")) }
         (offset, highestOffset, mayBeComplete, isReplaying) = (0, 0, false, false)
         if isDenied { denied = last }
+        isRecognized = key != nil
         if !isRecognized { sentEnd = 0 }
         return uploadProtocol == .ietf || isDiscovered ? create() : send(.discover)
     }
@@ -436,7 +445,7 @@ package struct ResumableUpload: Sendable {
         guard let uploadProtocol else { return }
         known = Known(
             uploadProtocol: uploadProtocol, url: url, expiry: reply.expiry, digest: digest,
-            canBeCancelled: canBeCancelled, mayBeComplete: mayBeComplete)
+            canBeCancelled: canBeCancelled, key: key, mayBeComplete: mayBeComplete)
         denied = nil
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANCache
 import ANHTTP
 import ANSerialization
 import ANSystem
@@ -13,7 +14,7 @@ extension SessionManager {
         let record =
             try options.isDurable
             ? source.file.map { try UploadRecord(of: $0, to: task.request, creation(of: task.request)) } : nil
-        let upload = UploadJob(task, source, options, continuing: await record?.known, on: pipeline, record)
+        let upload = await UploadJob(task, source, options, on: pipeline, record)
         if record == nil { registry.expectCleanup(by: task.core.id) }
         do {
             let response = try await pipeline.call(
@@ -75,9 +76,9 @@ private final class UploadJob {
     private var retries: (plan: RetryPlan, offset: Int64)
 
     init(
-        _ task: RunningTask, _ source: UploadSource, _ options: UploadOptions, continuing known: ResumableUpload.Known?,
-        on pipeline: Pipeline, _ record: UploadRecord?
-    ) {
+        _ task: RunningTask, _ source: UploadSource, _ options: UploadOptions, on pipeline: Pipeline,
+        _ record: UploadRecord?
+    ) async {
         maximumBodySize = task.request.options(inheriting: pipeline.options).value.maximumBodySize
         (self.pipeline, core, target, self.source, self.record) = (pipeline, task.core, task.request, source, record)
         stopwatch = Stopwatch(pipeline.clock)
@@ -88,10 +89,12 @@ private final class UploadJob {
         if let timeout = request.timeout { policy.deadline = min(policy.deadline ?? timeout, timeout) }
         self.policy = policy
         retries = (RetryPlan(policy, isLongLived: true), 0)
+        let keys = request.headers[values: .idempotencyKey]
+        let salt = await record?.salt ?? .none
         machine = ResumableUpload(
-            length: source.length, options: options, continuing: known,
+            length: source.length, options: options, continuing: await record?.known,
             mayRepeatCreation: RetryPolicy().methods.contains(request.method),
-            isRecognized: request.headers.contains(.idempotencyKey),
+            key: keys.isEmpty ? nil : salt.checksum(of: keys),
             metadata: request.headers.first(.uploadMetadata) ?? Self.metadata(of: request, source))
     }
 
@@ -346,9 +349,10 @@ public struct UploadOptions: Sendable {
     /// name, and ends with `.upload`. It has mode 0600, and contains the URL of the upload on the server, which may be secret. The
     /// next durable upload of the same file to the same URL continues there, unless the file was changed, replaced or
     /// moved, or the upload was created with other header fields, of which a salted checksum is stored; those in
-    /// ``RedirectPolicy/sensitiveHeaders``, `User-Agent`, `Idempotency-Key`, conditions and those of single calls, such as
-    /// `Date`, `X-Request-ID` and `traceparent`, may differ. The record is removed when the upload is complete,
-    /// or the server has rejected it. While it runs, another durable upload of the file to that URL fails with
+    /// ``RedirectPolicy/sensitiveHeaders``, `User-Agent` and those of single calls, such as `Idempotency-Key`, `Date`,
+    /// `X-Request-ID` and `traceparent`, may differ. The record is removed when the upload is complete, or the server has
+    /// rejected it; one with other header fields takes the record's place when the server has told its URL, or is complete.
+    /// While it runs, another durable upload of the file to that URL fails with
     /// ``SessionError/FileFailure/Reason/inUse``.
     public var isDurable = false
     /// The protocol; `nil`, the default, asks the server by an `OPTIONS` request first.

@@ -251,6 +251,8 @@ package actor UploadRecord {
 
     /// The facts that an earlier process, or this one, has noted last.
     var known: ResumableUpload.Known? { state.known }
+    /// The salt of the checksums in the record.
+    var salt: CacheSalt { contents.salt }
 
     /// Writes what is known, if it has changed, and flushes it to the disk. The record of an upload of which nothing is
     /// known any more is emptied.

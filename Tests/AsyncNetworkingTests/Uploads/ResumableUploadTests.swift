@@ -495,7 +495,8 @@ struct UploadDialogue: CustomTestStringConvertible, Sendable {
         var options = UploadOptions.resumable.with { $0.uploadProtocol = uploadProtocol }
         change(&options)
         var upload = ResumableUpload(
-            length: length, options: options, mayRepeatCreation: mayRepeatCreation, isRecognized: isRecognized)
+            length: length, options: options, mayRepeatCreation: mayRepeatCreation,
+            key: isRecognized ? 1 : nil)
         var action: ResumableUpload.Action? = upload.resume(now: 0)
         var last = try url("http://a.example/up")
         for (index, step) in steps.enumerated() {
@@ -647,6 +648,29 @@ extension UploadMessage {
         _ = first.interrupt(mayHaveReachedServer: true, sentAll: false)
         var incomplete = ResumableUpload(length: 10, continuing: first.known)
         #expect(try Self.message(incomplete.resume(now: 1060)).words == "POST /up 0..<10 ?1")
+    }
+
+    @Test(
+        arguments: [(nil, nil, false), (1, nil, false), (nil, 1, false), (1, 2, false), (1, 1, true)]
+            as [(UInt64?, UInt64?, Bool)])
+    func `a server recognizes an upload by the key with which it was created`(
+        key: UInt64?, later: UInt64?, isRecognized: Bool
+    ) throws {
+        var first = ResumableUpload(length: 10, options: .resumable.with { $0.uploadProtocol = .ietf }, key: key)
+        _ = first.resume(now: 0)
+        first.receiveInterim(
+            try Self.head(104, ["Upload-Draft-Interop-Version": "8", "Location": "/u/1"]), now: 0)
+        var second = ResumableUpload(length: 10, continuing: first.known, key: later)
+        #expect(try Self.message(second.resume(now: 0)).words == "HEAD /u/1")
+        let action: ResumableUpload.Action? = second.receive(try Self.head(404), now: 0)
+        #expect(isRecognized ? action.words == "POST /up 0..<10 ?1" : action == .fail(.outcomeUnknown))
+        // One that was not complete is created again, by the later key.
+        _ = first.interrupt(mayHaveReachedServer: true, sentAll: false)
+        second = ResumableUpload(length: 10, continuing: first.known, key: later)
+        _ = second.resume(now: 0)
+        #expect(try Self.message(second.receive(try Self.head(404), now: 0)).words == "POST /up 0..<10 ?1")
+        let goesOn = second.interrupt(mayHaveReachedServer: true, sentAll: true)
+        #expect(goesOn == (later != nil))
     }
 
     @Test func `an upload that the server denies is recorded until another is created or rejected`() throws {
