@@ -673,6 +673,24 @@ extension UploadMessage {
         #expect(goesOn == (later != nil))
     }
 
+    @Test(arguments: [(false, false, false), (false, true, true), (true, false, true)])
+    func `an empty request that does not reach the server completes nothing`(
+        isComplete: Bool, reachesServer: Bool, mayBeComplete: Bool
+    ) throws {
+        var upload = ResumableUpload(length: 10, options: .resumable.with { $0.uploadProtocol = .ietf })
+        _ = upload.resume(now: 0)
+        upload.receiveInterim(
+            try Self.head(104, ["Upload-Draft-Interop-Version": "8", "Location": "/u/1"]), now: 0)
+        _ = upload.interrupt(mayHaveReachedServer: true, sentAll: isComplete)
+        _ = upload.resume(now: 0)
+        let offset = ["Upload-Offset": "10", "Upload-Complete": "?0"]
+        #expect(try Self.message(upload.receive(try Self.head(204, offset), now: 0)).words == "PATCH /u/1 10..<10 ?1")
+        _ = upload.interrupt(mayHaveReachedServer: reachesServer, sentAll: true)
+        _ = upload.resume(now: 0)
+        let action: ResumableUpload.Action? = upload.receive(try Self.head(404), now: 0)
+        #expect(mayBeComplete ? action == .fail(.outcomeUnknown) : action.words == "POST /up 0..<10 ?1")
+    }
+
     @Test func `an upload that the server denies is recorded until another is created or rejected`() throws {
         func denied() throws -> ResumableUpload {
             var upload = ResumableUpload(length: 10)
