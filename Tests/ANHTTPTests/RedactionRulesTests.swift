@@ -177,6 +177,12 @@ import Testing
         (#"{'token':'secr, et"#, #"{'token':"…""#),
         (")]}'\n{\"token\":\"secret\",\"b\":\"it's\"}", ")]}'\n{\"token\":\"…\",\"b\":\"it's\"}"),
         (#"{"token" x:"secret"}"#, #"{"token" x:"…"}"#), ("{a:it's,b:it's,pin:1}", "{a:it's,b:it's,pin:0}"),
+        ("{'user':'a'\n 'token':'secret'}", "{'user':'a'\n 'token':\"…\"}"),
+        ("{\"user\":\"a\" 'token':'secret','b':1}", "{\"user\":\"a\" 'token':\"…\",'b':1}"),
+        ("{'a':{'b':1}\n 'token':'secret'}", "{'a':{'b':1}\n 'token':\"…\"}"),
+        ("{token:'a' + 'secret,secret',b:1}", "{token:\"…\" 0 \"…\",b:1}"),
+        ("{'token':'se''cr,et','b':1}", "{'token':\"…\"\"…\",'b':1}"),
+        ("{token:{a:1} 'se,cret','b':1}", "{token:{a:0} \"…\",'b':1}"),
     ])
     func `members of JSON5 lose their secrets`(text: String, expected: String) {
         for type in ["application/json5", "text/plain"] {

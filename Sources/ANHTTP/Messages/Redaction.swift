@@ -372,7 +372,7 @@ public struct Redaction: Hashable, Sendable {
         var name: ArraySlice<UInt8>?
         var hiddenNames = 0
         var mayHaveComments = !isComment
-        /// Whether a value or a name may begin, perhaps with an apostrophe.
+        /// Whether a value or a name may begin, perhaps with an apostrophe: not after the end of a container.
         var mayBegin = true
         while index < text.count {
             var end = index + 1
@@ -410,7 +410,7 @@ public struct Redaction: Hashable, Sendable {
                 result += text[content.upperBound..<end]
             default:
                 var endOfString: Int?
-                if text[index] == UInt8(ascii: "\"") || mayBegin {
+                if text[index] == UInt8(ascii: "\"") || mayBegin || depth != nil {
                     endOfString = Self.endOfString(text, from: index, isHidden: depth != nil)
                 }
                 if let endOfString {
@@ -418,7 +418,6 @@ public struct Redaction: Hashable, Sendable {
                 } else {
                     while end < text.count, !Self.endsLiteral(text[end...]) { end += 1 }
                 }
-                mayBegin = false
                 let (token, isString) = (text[index..<end], endOfString != nil)
                 if isString || !(name?.first.map(Self.isQuote) ?? false) { name = token }
                 let isName = text[end...].first { !Self.isBlank($0) } == UInt8(ascii: ":")
