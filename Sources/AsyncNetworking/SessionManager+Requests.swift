@@ -205,7 +205,9 @@ extension ResponseBody {
     func excerpt(
         of head: ResponseHead, after beginning: Data = Data(), upTo limit: Int, on clock: any Clock<Duration>
     ) async throws -> Data {
-        guard beginning.count < limit else { return beginning.prefix(limit) }
+        // The indices of a chunk need not begin at 0.
+        let beginning = Data(beginning.prefix(limit))
+        guard beginning.count < limit else { return beginning }
         let excerpt =
             if isWhole || head.contentLength == 0 {
                 try await read(after: beginning, upTo: limit)

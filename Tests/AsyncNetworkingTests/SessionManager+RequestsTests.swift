@@ -47,6 +47,33 @@ import Testing
         #expect(error?.responseBody == Data("cut".utf8))
     }
 
+    @Test(arguments: [3, 64 << 10, 70_000])
+    func `of a rejected body, the error has the first bytes, whose indices begin at 0`(count: Int) async throws {
+        let (bytes, clock) = (StubServer.generatedBytes(3 + count), ManualClock())
+        let manager = SessionManager(
+            on: MockTransport(MockResponse([.head(.ok, [.contentType: "text/html"]), .chunk(bytes), .hang]))
+        ) {
+            $0.clock = clock
+            $0.attemptInterceptors = [
+                Intercepting { request, next in
+                    var response = try await next(request)
+                    response.body = response.body.transforming { $0.dropFirst(3) }
+                    return response
+                }
+            ]
+        }
+        let request = try manager.request(.get, "x")
+        let result = Task {
+            try await manager.withResponse(for: request, validating: ResponseValidation(mediaTypes: ["a/b"])) { _, _ in
+            }
+        }
+        // With all bytes of the error, no more are waited for.
+        if count < 64 << 10 { _ = try await clock.passWaits(1) }
+        let body = try #require(await #expect(throws: SessionError.self) { try await result.value }?.responseBody)
+        #expect(body == bytes[3...].prefix(64 << 10))
+        #expect(body.startIndex == 0)
+    }
+
     @Test(arguments: [false, true])
     func `a download that its head rejects does not need its body`(isLost: Bool) async throws {
         let ending: MockResponse.Step =
