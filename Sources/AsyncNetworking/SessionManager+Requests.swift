@@ -241,6 +241,8 @@ extension ResponseBody {
             defer { group.cancelAll() }
             while let result = try await group.next() {
                 if let result { return result }
+                // The second is over, and what did not arrive is not missed.
+                noteDisuse?()
                 group.cancelAll()
             }
             return beginning
@@ -256,8 +258,8 @@ extension ResponseBody {
                 excerpt.append(chunk.prefix(limit - excerpt.count))
                 if excerpt.count >= limit { break }
             }
-        } catch let error as CancellationError where !Task.isCancelled {
-            throw error
+        } catch let error as CancellationError {
+            guard Task.isCancelled else { throw error }
         } catch {
             // The rejection is the result, and not what became of its body.
             noteDisuse?()

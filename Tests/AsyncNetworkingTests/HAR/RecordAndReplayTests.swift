@@ -102,8 +102,57 @@ import Testing
         }
         #expect(try await beginning(recording(transport)) == "6 abc")
         #expect(try await beginning(replaying()) == "6 abc")
+        #expect(try await beginning(recording(Self.numbered, mode: .update)) == "6 abc")
         let text = try await failure { _ = try await replaying().get("a") }
         #expect(text == "The response to GET http://a.example/v1/a was recorded in part")
+    }
+
+    /// The end of a body after its beginning has arrived, as the reader of a rejection sees it.
+    enum RejectedEnd: CaseIterable, Sendable { case late, lost, cancelled }
+
+    @Test(arguments: [true, false], RejectedEnd.allCases)
+    func `a rejection is recorded whatever became of its body, and a cancellation is one`(
+        byRecorder: Bool, end: RejectedEnd
+    ) async throws {
+        let lost = TransportError(.connectionLost(.inBody(received: 3, expected: 6)))
+        let clock = ManualClock()
+        let transport = MockTransport(
+            MockResponse([
+                .head(.internalServerError, [.contentLength: "6"]), .chunk(Data("abc".utf8)),
+                end == .lost ? .fail(lost) : .hang,
+            ]))
+        func rejection(_ manager: SessionManager, waits: Bool) async throws -> Data? {
+            let request = try manager.request(.get, "a")
+            let result = Task { try await manager.withResponse(for: request, validating: .statusOnly) { _, _ in } }
+            if waits {
+                _ = try await clock.sleepers(count: 1)
+                if end == .cancelled { result.cancel() } else { clock.advance(by: .seconds(1)) }
+            }
+            do {
+                try await result.value
+                return nil
+            } catch let error as SessionError {
+                return error.responseBody
+            }
+        }
+        func record(_ manager: SessionManager) async throws {
+            if end == .cancelled {
+                await #expect(throws: CancellationError.self) { _ = try await rejection(manager, waits: true) }
+            } else {
+                #expect(try await rejection(manager, waits: end == .late) == Data("abc".utf8))
+            }
+        }
+        if byRecorder {
+            _ = try await replayingArchive(on: transport, configure: { $0.clock = clock }, record)
+        } else {
+            try await record(
+                SessionManager(on: try RecordingTransport(wrapping: transport, to: path)) { $0.clock = clock })
+        }
+        let entry = try #require(try HAR(directory.read("a.har")).entries.first)
+        #expect((entry.error != nil) == (end == .cancelled))
+        #expect(entry.response.content.isTruncated == nil)
+        guard end != .cancelled else { return }
+        #expect(try await rejection(replaying(), waits: false) == Data("abc".utf8))
     }
 
     @Test(arguments: [MockResponse.status(.noContent), .status(.ok, headers: ["Content-Length": "0"])])
