@@ -302,6 +302,32 @@ import Testing
         #expect(!isReceived)
     }
 
+    /// An error of a script.
+    private struct ScriptError: Error {}
+
+    @Test(
+        arguments: [
+            (404, TransportError(.connectionLost(.inBody(received: 1, expected: 2))), true), (404, ScriptError(), true),
+            (404, CancellationError(), false), (200, ScriptError(), false),
+        ] as [(Int, any Error, Bool)])
+    func `a collected response that may be discarded has its head although its body fails`(
+        status: Int, error: any Error, hasHead: Bool
+    ) async throws {
+        let transport = MockTransport(
+            MockResponse([.head(.init(code: status), [.contentLength: "2"]), .chunk(Data("a".utf8)), .fail(error)]))
+        let open = { [url] in
+            try await transport.open(Request(url: url), delivery: .collected(upTo: 10), reporting: nil)
+        }
+        guard hasHead else {
+            await #expect { _ = try await open() } throws: { type(of: $0) == type(of: error) }
+            return
+        }
+        let response = try await open()
+        #expect(response.head.status.code == status)
+        await #expect { _ = try await response.body.collect(upTo: 10) } throws: { type(of: $0) == type(of: error) }
+        await response.close()
+    }
+
     @Test func `an exchange fails with the source of a body that is sent meanwhile`() async throws {
         struct Failure: Error {}
         let transport = MockTransport(

@@ -24,8 +24,8 @@ public enum RecordingMode: String, Hashable, Sendable {
 /// let api = SessionManager(configuration)
 /// ```
 ///
-/// The cassette is written when the transport is created and after each exchange, with complete bodies, which are kept in
-/// memory; several transports of one cassette would replace each other's exchanges. The body of a request is read before it
+/// The cassette is written when the transport is created, unless it is updated, and after each exchange that is sent, with complete
+/// bodies, which are kept in memory; several transports of one cassette would replace each other's exchanges. The body of a request is read before it
 /// is sent, also that of a file, and the bytes that were read are sent. What of a response is not read is not recorded, and
 /// reading on fails when it is replayed. Secrets are hidden; `HAR.places(of:)` finds those that are not. WebSocket
 /// connections are not supported.
@@ -63,7 +63,7 @@ public final class RecordingTransport: Transport {
     ///   - matching: The rule by which an exchange is found for a request; ``ReplayMatching/anyOrder`` by default.
     ///   - redaction: The rules for hiding secrets; ``ANHTTP/Redaction/byName`` by default.
     /// - Throws: An error of Foundation for a cassette that cannot be read, `DecodingError` for a file that is none, or
-    ///   `SystemError` for one that cannot be written.
+    ///   `SystemError` for a new one that cannot be written.
     public init(
         wrapping transport: any Transport, to path: String, mode: RecordingMode = .record,
         matching: ReplayMatching = .anyOrder, redacting redaction: Redaction = .byName

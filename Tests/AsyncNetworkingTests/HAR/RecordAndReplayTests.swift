@@ -107,6 +107,23 @@ import Testing
         #expect(text == "The response to GET http://a.example/v1/a was recorded in part")
     }
 
+    @Test func `a cassette is written when its first transport is created, and when an exchange is added`() async throws
+    {
+        func number() throws -> Int? {
+            try FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber] as? Int
+        }
+        let manager = try recording(Self.numbered, mode: .update)
+        #expect(try HAR(directory.read("a.har")).entries.isEmpty)
+        _ = try await manager.get("a")
+        let first = try number()
+        let update = try recording(Self.numbered, mode: .update)
+        _ = try await update.get("a")
+        #expect(try number() == first)
+        _ = try await update.get("b")
+        #expect(try number() != first)
+        #expect(try HAR(directory.read("a.har")).entries.count == 2)
+    }
+
     /// The end of a body after its beginning has arrived, as the reader of a rejection sees it.
     enum RejectedEnd: CaseIterable, Sendable { case late, lost, cancelled }
 
