@@ -87,6 +87,25 @@ import Testing
         #expect(try directory.files == [])
     }
 
+    @Test func `what another process has stored before an invalidation is not used after it`() async throws {
+        let (cache, other, key) = (disk(), disk(), CacheKey(target: page))
+        func find(_ time: CacheTime) async -> Int {
+            other.insert(CacheEntry(.of(at: time, length: 0), body: .memory(Data())), key) { _ in true }
+            cache.scan()
+            #expect(await cache.entries().count == cache.entries(key).count)
+            return cache.entries(key).count
+        }
+        cache.removeEntries(target: page, until: after(1))
+        #expect(await find(after(1)) == 0)
+        #expect(try directory.files == [])
+        #expect(await find(after(2)) == 1)
+        other.removeEntries(target: page, until: after(2))
+        // Of many keys, only the last invalidation is known.
+        for number in 0...1_000 { cache.removeEntries(target: "\(number)", until: after(3)) }
+        #expect(await find(after(3)) == 0)
+        #expect(await find(after(4)) == 1)
+    }
+
     /// A system in which the salt of a cache cannot be opened.
     private final class Shortage: SimulatedSystem {
         let millisecondsSince1970: Int64 = 0

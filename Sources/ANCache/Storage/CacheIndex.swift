@@ -21,11 +21,16 @@ package struct CacheIndex: Sendable {
     private var memoryUses = BinaryHeap<Use>()
     /// The number of bytes in files.
     private(set) var diskBytes: Int64 = 0
-    /// The number of invalidations so far, and the value it had at the last one of a key or, above a number of keys, of
-    /// any.
+    /// The number of invalidations so far, and the last one of a key or, above a number of keys, of any.
     private(set) var invalidations: UInt64 = 0
-    private var invalidated: [CacheKey: UInt64] = [:]
-    private var allInvalidated: UInt64 = 0
+    private var invalidated: [CacheKey: Invalidation] = [:]
+    private var allInvalidated: Invalidation?
+
+    /// An invalidation: its number, and its time, by which entries of other processes are compared.
+    private struct Invalidation {
+        let number: UInt64
+        let time: CacheTime
+    }
 
     /// An entry of the index.
     struct Slot: Sendable {
@@ -42,6 +47,9 @@ package struct CacheIndex: Sendable {
         var memoryCost = 0
         /// Whether its last validation in the background was refused.
         var isRefused = false
+        /// The time of the last invalidation of the key before the file of another process was found: the response to an
+        /// earlier request must not be used.
+        var invalidation: CacheTime?
     }
 
     /// The time of a use. Those in this process are later than those that a file records.
@@ -95,7 +103,9 @@ package struct CacheIndex: Sendable {
     /// Adds the files that a scan of the directory found.
     package mutating func add(_ names: some Sequence<EntryName>) {
         for name in names where !slots(name.key).contains(where: { $0.id == name.id }) {
-            append(Slot(name: name, id: name.id, order: 0, entry: nil, lastUse: UseTime(count: 0)), name.key)
+            var slot = Slot(name: name, id: name.id, order: 0, entry: nil, lastUse: UseTime(count: 0))
+            slot.invalidation = lastInvalidation(name.key)?.time
+            append(slot, name.key)
         }
     }
 
@@ -192,21 +202,25 @@ package struct CacheIndex: Sendable {
 
     /// Records that responses to requests sent before must not be used any more.
     ///
-    /// - Parameter key: The key of the requests; `nil` for all.
-    mutating func invalidate(_ key: CacheKey?) {
+    /// - Parameters:
+    ///   - key: The key of the requests; `nil` for all.
+    ///   - time: The time of the invalidation.
+    mutating func invalidate(_ key: CacheKey?, at time: CacheTime) {
         invalidations += 1
+        let invalidation = Invalidation(number: invalidations, time: time)
         guard let key, invalidated.count < Self.few else {
-            invalidated = [:]
-            allInvalidated = invalidations
+            (invalidated, allInvalidated) = ([:], invalidation)
             return
         }
-        invalidated[key] = invalidations
+        invalidated[key] = invalidation
     }
 
     /// Returns whether a key was invalidated since ``invalidations`` had a value.
     func isInvalidated(_ key: CacheKey, since start: UInt64) -> Bool {
-        max(allInvalidated, invalidated[key] ?? 0) > start
+        lastInvalidation(key).map { $0.number > start } ?? false
     }
+
+    private func lastInvalidation(_ key: CacheKey) -> Invalidation? { invalidated[key] ?? allInvalidated }
 
     // MARK: Bounds
 

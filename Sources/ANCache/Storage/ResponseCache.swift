@@ -91,7 +91,7 @@ public final class ResponseCache: Sendable {
         guard slot.entry == nil, let name = slot.name else { return slot.entry }
         let entry: CacheEntry
         do throws(SystemError) {
-            guard let read = try disk?.read(name, order: slot.order) else {
+            guard let read = try read(name, of: slot) else {
                 remove(name.key) { $0.id == name.id }
                 return nil
             }
@@ -107,6 +107,12 @@ public final class ResponseCache: Sendable {
         }
         if isOver { evict() }
         return entry
+    }
+
+    /// Reads the file of an entry; `nil` if it is damaged, or another process has stored what this one has invalidated.
+    private func read(_ name: EntryName, of slot: CacheIndex.Slot) throws(SystemError) -> CacheEntry? {
+        guard let entry = try disk?.read(name, order: slot.order) else { return nil }
+        return slot.invalidation.map { entry.response.requestTime <= $0 } == true ? nil : entry
     }
 
     /// Records that the server has refused the credentials of a validation of an entry in the background, or nobody could
@@ -381,7 +387,8 @@ extension ResponseCache {
     /// read and delete files, and blocks the calling thread while it does so.
     ///
     /// Responses to requests for the URL that are in flight are not stored either. Responses that other processes have
-    /// stored in the directory, and that this process has not noticed yet, remain; see ``usage``.
+    /// stored in the directory, and that this process has not noticed yet, are removed instead of being used; see
+    /// ``usage``.
     ///
     /// - Parameter url: The URL with its query. User information, fragment, a default port, and the case of scheme and
     ///   host are ignored. Without stored responses, nothing happens.
@@ -389,11 +396,12 @@ extension ResponseCache {
         removeEntries(target: CacheKey.target(url))
     }
 
-    /// Removes the entries of a normalized target. The responses to requests that are in flight are not stored.
-    package func removeEntries(target: String) {
+    /// Removes the entries of a normalized target. The responses to requests that are in flight are not stored, and those
+    /// that another process has stored are not used, if their requests were sent until a time, by default the current one.
+    package func removeEntries(target: String, until time: CacheTime = .now) {
         let key = CacheKey(target: target)
         let slots = index.withLock { index in
-            index.invalidate(key)
+            index.invalidate(key, at: time)
             return index.slots(key)
         }
         // One that cannot be read at present may be of the target.
@@ -406,7 +414,7 @@ extension ResponseCache {
     ///
     /// Responses to requests that are in flight in this process are not stored either. The directory itself remains.
     public func removeAll() {
-        index.withLock { $0.invalidate(nil) }
+        index.withLock { $0.invalidate(nil, at: .now) }
         scan()
         for key in Set(index.withLock { $0.all.map(\.key) }) { remove(key) { _ in true } }
     }
@@ -439,7 +447,7 @@ extension ResponseCache {
         let slots = index.withLock { Array($0.all.map(\.slot)) }
         return await onGlobalExecutor {
             slots.compactMap { slot in
-                (slot.entry ?? slot.name.flatMap { try? disk?.read($0, order: slot.order) }).map { Entry($0.response) }
+                (slot.entry ?? slot.name.flatMap { try? read($0, of: slot) }).map { Entry($0.response) }
             }
         }
     }

@@ -188,7 +188,9 @@ struct CacheLookup: Sendable {
     func noteUnstored(_ head: ResponseHead, _ entries: [CacheEntry], _ times: ExchangeTimes) async {
         let targets = Invalidation.targets(of: head, to: request, at: sent.url)
         if !targets.isEmpty {
-            await withFiles { for target in targets { session.cache.removeEntries(target: target) } }
+            await withFiles {
+                for target in targets { session.cache.removeEntries(target: target, until: times.response) }
+            }
         }
         for change in StoredChange.after(head, toHead: request, stored: entries.map(\.response)) {
             switch change {
