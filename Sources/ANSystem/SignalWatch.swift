@@ -6,7 +6,8 @@ import Glibc
 /// The signals of the process, for tasks that wait for some of them.
 ///
 /// A signal is caught while a task waits for it, and has its earlier effect before and afterwards: also the second of two
-/// that follow each other at once, unless they arrive as one (signal(7)). The handler writes its
+/// that follow each other at once, unless they arrive as one (signal(7)). A handler that the program installs meanwhile
+/// stays. The handler of this type writes its
 /// number to a pipe, because it may call almost nothing (signal-safety(7)); a thread reads the pipe, and lives as long as
 /// the process.
 package final class SignalWatch: Sendable {
@@ -38,10 +39,10 @@ package final class SignalWatch: Sendable {
             }
         }
 
-        /// Restores the action that a signal had before.
+        /// Restores the action that a signal had before, unless the program has given it another one meanwhile.
         mutating func restore(_ signal: Int32) {
             guard var action = earlier.removeValue(forKey: signal) else { return }
-            unsafe sigaction(signal, &action, nil)
+            unsafe clinux_release_signal(signal, &action)
         }
 
         /// Removes a waiter, and restores the effect of the signals for which no other one waits.

@@ -265,7 +265,8 @@ extension SessionManager {
     ///
     /// It can be called from any actor and from top-level code, and for several managers. While it waits, the signal
     /// does not end the process; from the signal on, its earlier effect is restored, so that a second one, however soon,
-    /// ends a process that takes too long. Programs that install a handler of their own for the same signal meanwhile replace this one.
+    /// ends a process that takes too long. Programs that install a handler of their own for the same signal meanwhile replace this one, and
+    /// keep theirs.
     ///
     /// - Parameters:
     ///   - signals: The numbers of the signals; SIGINT (2) and SIGTERM (15) by default.

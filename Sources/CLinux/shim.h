@@ -94,6 +94,13 @@ static inline int clinux_catch_signal(int number, int pipe, struct sigaction *pr
     return sigaction(number, &action, previous);
 }
 
+// Restores the previous action, unless the program has replaced the handler meanwhile.
+static inline void clinux_release_signal(int number, const struct sigaction *previous) {
+    struct sigaction current;
+    if (sigaction(number, NULL, &current) == 0 && current.sa_handler == clinux_note_signal)
+        sigaction(number, previous, NULL);
+}
+
 // Glibc hides pipe2 behind _GNU_SOURCE. A full pipe must not block the handler, which writes to it.
 static inline int clinux_make_signal_pipe(int ends[2]) {
     if (syscall(SYS_pipe2, ends, O_CLOEXEC) != 0) return -1;

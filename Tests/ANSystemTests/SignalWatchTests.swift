@@ -81,6 +81,19 @@ private let earlierEffects = Atomic(0)
         }
     }
 
+    @Test(.exitTest) func `a handler that the program has installed meanwhile stays`() async {
+        await #expect(processExitsWith: .success) {
+            let watch = SignalWatch.shared
+            let task = Task { try await watch.first(of: [SIGUSR1]) }
+            try await eventually { watch.waitingTasks == 1 }
+            signal(SIGUSR1) { _ in earlierEffects.add(1, ordering: .relaxed) }
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+            kill(getpid(), SIGUSR1)
+            try await eventually { earlierEffects.load(ordering: .relaxed) == 1 }
+        }
+    }
+
     @Test(.exitTest) func `a signal that cannot be caught is an error, and no other is caught`() async {
         await #expect(processExitsWith: .signal(SIGUSR1)) {
             for number in [SIGKILL, 0, -1, 1000] {
