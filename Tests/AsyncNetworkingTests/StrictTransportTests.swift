@@ -103,6 +103,34 @@ import Testing
         #expect(table.requiresTLS(HostName("\(HostTable<StrictTransportHost>.maximumCount).example"), at: Self.start))
     }
 
+    @Test func `hosts of servers make room for each other only, and not those of the program`() throws {
+        var table = HostTable<StrictTransportHost>()
+        let most = HostTable<StrictTransportHost>.maximumCount
+        for number in 0..<most {
+            // Each expires before those of servers.
+            table.set(
+                try #require(StrictTransportHost(host: "\(number).a.example", expiry: Self.start.addingTimeInterval(9)))
+            )
+        }
+        func learn(_ host: String, _ age: Int) throws {
+            table.note(
+                try #require(StrictTransportField("max-age=\(age)")), from: HostName(host), at: Self.start)
+        }
+        for number in 0...most { try learn("\(number).b.example", 10 + number) }
+        try learn("0.a.example", 1)
+        #expect(table.current(at: Self.start).count == 2 * most)
+        #expect(table.requiresTLS(HostName("0.a.example"), at: Self.start))
+        #expect(!table.requiresTLS(HostName("0.b.example"), at: Self.start))
+        // One that the program adds leaves its place to another.
+        table.set(try #require(StrictTransportHost(host: "1.b.example", expiry: Self.start.addingTimeInterval(9))))
+        try learn("c.example", 10)
+        #expect(table.current(at: Self.start).count == 2 * most + 1)
+        #expect(table.requiresTLS(HostName("2.b.example"), at: Self.start))
+        table.remove(HostName("c.example"))
+        try learn("d.example", 10)
+        #expect(table.requiresTLS(HostName("2.b.example"), at: Self.start))
+    }
+
     @Test func `lines of curl's file are read and written`() throws {
         for line in [#"a.example "20301231 23:59:59""#, #".a.example "unlimited""#] {
             #expect(StrictTransportHost(fileLine: line[...])?.fileLine == line)

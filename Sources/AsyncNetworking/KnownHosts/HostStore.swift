@@ -15,7 +15,7 @@ import FoundationEssentials
 /// ```
 ///
 /// Servers add, replace and remove their entries by a field of a response over https, if their certificate and host name
-/// were verified. If there are 5,000 entries, a new one takes the place of the one that expires first. The entries last
+/// were verified. If they have added 5,000 entries, a new one takes the place of the one that expires first. The entries last
 /// as long as their manager unless they are saved. Any thread may use the store.
 public struct HostStore<Entry: Sendable>: Sendable {
     private let current: @Sendable () -> [Entry]

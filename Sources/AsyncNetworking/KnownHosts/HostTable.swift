@@ -37,6 +37,8 @@ package struct HostTable<Entry: HostEntry>: Sendable {
     package static var maximumCount: Int { 5_000 }
 
     private var entries: [Entry.Key: Known] = [:]
+    /// The keys of the entries to which the limit applies: not those that the program has added.
+    private var limited: Set<Entry.Key> = []
 
     /// An entry, and what is known about it.
     struct Known: Sendable {
@@ -58,42 +60,55 @@ package struct HostTable<Entry: HostEntry>: Sendable {
     /// The entry with a key, which may have expired; `nil` if there is none.
     subscript(key: Entry.Key) -> Known? {
         get { entries[key] }
-        set { entries[key] = newValue }
+        _modify { yield &entries[key] }
     }
 
-    /// Adds an entry, replacing the one with the same key.
+    /// Adds an entry without regard to the limit, replacing the one with the same key.
     package mutating func set(_ entry: Entry) {
+        limited.remove(entry.key)
+        put(entry)
+    }
+
+    private mutating func put(_ entry: Entry) {
         let old = entries[entry.key].flatMap { entry.isSameService(as: $0.entry) ? $0.experience : nil }
         entries[entry.key] = Known(entry: entry, experience: old ?? Entry.noExperience)
     }
 
-    /// Adds an entry. If there is no room, the one that would be the first to expire is removed.
+    /// Adds an entry. If there is no room, the one that would be the first to expire is removed. One that replaces an entry of
+    /// the program needs none.
     package mutating func setWithinLimit(_ entry: Entry) {
-        if entries.count >= Self.maximumCount, entries[entry.key] == nil,
-            let first = entries.min(by: { $0.value.entry.expiry < $1.value.entry.expiry })
-        {
-            entries[first.key] = nil
+        if entries[entry.key] == nil {
+            if limited.count >= Self.maximumCount, let first = limited.min(by: { expiry($0) < expiry($1) }) {
+                remove(first)
+            }
+            limited.insert(entry.key)
         }
-        set(entry)
+        put(entry)
     }
 
     /// Adds entries, of which those remain that expire last if there is no room for all.
     package mutating func setWithinLimit(_ added: [Entry]) {
-        added.forEach { set($0) }
-        guard entries.count > Self.maximumCount else { return }
-        let sorted = entries.sorted { $0.value.entry.expiry > $1.value.entry.expiry }
-        entries = Dictionary(uniqueKeysWithValues: sorted.prefix(Self.maximumCount).map { ($0.key, $0.value) })
+        for entry in added {
+            if entries[entry.key] == nil { limited.insert(entry.key) }
+            put(entry)
+        }
+        let excess = limited.count - Self.maximumCount
+        guard excess > 0 else { return }
+        limited.sorted { expiry($0) < expiry($1) }.prefix(excess).forEach { remove($0) }
     }
+
+    private func expiry(_ key: Entry.Key) -> Date { entries[key]?.entry.expiry ?? .distantPast }
 
     /// Removes the entry with a key, if any.
     package mutating func remove(_ key: Entry.Key) {
         entries[key] = nil
+        limited.remove(key)
     }
 
     /// Removes the entries of a host.
     package mutating func remove(_ host: HostName) {
         let name = host.zonedText
-        entries = entries.filter { $0.value.entry.host != name }
+        for (key, known) in entries where known.entry.host == name { remove(key) }
     }
 }
 
