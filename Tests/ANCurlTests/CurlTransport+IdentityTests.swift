@@ -255,6 +255,29 @@ import Testing
         }
     }
 
+    @Test func `while a certificate does not match the key in another file, the earlier identity is used`() async throws
+    {
+        let (ada, ben) = (try client("Ada"), try client("Ben"))
+        let options = options(
+            .pem(
+                certificates: .file(try write(ada.chainPEM, "chain.pem")),
+                key: .file(try write(ada.privateKeyPEM, "key.pem"))))
+        try await withServer { server in
+            let transport = try CurlTransport()
+            _ = try await transport.text(server.request(options: options))
+            _ = try write(ben.chainPEM, "chain.pem")
+            for _ in 0..<2 { _ = try await transport.text(server.request(options: options)) }
+            // A file that is missing is no half of a change.
+            try FileManager.default.removeItem(atPath: "\(directory)/key.pem")
+            let error = try await transport.failure(server.request(options: options))
+            guard case .tls(.badClientIdentity(.unusable)) = error.reason else { throw error }
+            _ = try write(ben.privateKeyPEM, "key.pem")
+            _ = try await transport.text(server.request(options: options))
+            let names = try await server.requests(count: 4).map { $0.tls?.clientName }
+            #expect(names == ["Ada", "Ada", "Ada", "Ben"])
+        }
+    }
+
     @Test func `identities are chosen by host`() async throws {
         var options = options(pem(try client("Ada")))
         options.tls.hostIdentities["localhost"] = pem(try client("Ben"))

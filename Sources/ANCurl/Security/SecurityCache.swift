@@ -85,7 +85,11 @@ final class SecurityCache: Sendable {
         let security = try find(Key(options, host: host), options) {
             ConnectionSecurity.Settings(tls, host: host)
         }
-        try security.identity?.check(at: security.now)
+        do throws(SecurityFailure) {
+            try security.identity?.check(at: security.now)
+        } catch {
+            throw security.mismatch ?? error
+        }
         return security
     }
 
@@ -94,11 +98,11 @@ final class SecurityCache: Sendable {
     ) throws(SecurityFailure) -> ConnectionSecurity {
         if let known = state.withLock({ $0.byOptions[key]?.security }), known.isCurrent { return known }
         let settings = settings()
-        var security = state.withLock { $0.bySettings[settings] }
-        if security?.isCurrent != true { security = nil }
+        let known = state.withLock { $0.bySettings[settings] }
+        let security = known?.isCurrent == true ? known : nil
         // Created without holding the lock. If two tasks create the same settings concurrently, both use those stored
         // first.
-        let made = if let security { security } else { try ConnectionSecurity(settings) }
+        let made = if let security { security } else { try ConnectionSecurity(settings, replacing: known) }
         return state.withLock { state in
             let kept: ConnectionSecurity
             if let other = state.bySettings[settings], other !== security, other.isCurrent {
@@ -158,6 +162,8 @@ final class ConnectionSecurity: Sendable {
     /// All pinned keys, including those of pinned certificates.
     let pinnedKeys: [PublicKeyPin]
     let identity: LoadedIdentity?
+    /// The failure because of which ``identity`` is the one that was loaded before; `nil` if it is that of the files.
+    let mismatch: SecurityFailure?
     let identityChooser: ClientIdentity.Chooser?
     /// The source of ``roots``.
     let trustRoots: TrustRoots
@@ -166,7 +172,10 @@ final class ConnectionSecurity: Sendable {
     let key: String
     private let stamps: [FileStamp]
 
-    init(_ settings: Settings) throws(SecurityFailure) {
+    /// Reads the files of settings.
+    ///
+    /// - Parameter earlier: The value that was created before from the same settings.
+    init(_ settings: Settings, replacing earlier: ConnectionSecurity? = nil) throws(SecurityFailure) {
         // Clears errors of earlier calls from the thread's error queue, and those left after reading a file with
         // several objects.
         ERR_clear_error()
@@ -181,11 +190,25 @@ final class ConnectionSecurity: Sendable {
         let isPinned = policy.pinningMode == .certificate && !policy.pinnedCertificates.isEmpty
         pinned = isPinned ? try TrustStore(pinnedBy: policy) : nil
         pinnedKeys = policy.pinningMode == .publicKey ? try Self.pinnedKeys(of: policy) : []
-        identity = if let identity = settings.identity { try LoadedIdentity(identity) } else { nil }
+        (identity, mismatch) = try Self.identity(settings.identity, replacing: earlier?.identity)
         identityChooser = settings.identityChooser
         trustRoots = settings.trustRoots
         keyLog = if let path = settings.keyLogPath { try KeyLog(path: path) } else { nil }
         key = "/dev/null/\(Self.made.wrappingAdd(1, ordering: .relaxed).newValue)"
+    }
+
+    /// Loads an identity. Its certificate and its key may be in two files, which cannot be replaced at the same time: while
+    /// they do not match, the earlier one stays.
+    private static func identity(
+        _ identity: ClientIdentity?, replacing earlier: LoadedIdentity?
+    ) throws(SecurityFailure) -> (LoadedIdentity?, SecurityFailure?) {
+        guard let identity else { return (nil, nil) }
+        do throws(SecurityFailure) {
+            return (try LoadedIdentity(identity), nil)
+        } catch {
+            guard let earlier, case .badClientIdentity(.keyMismatch) = error.failure else { throw error }
+            return (earlier, error)
+        }
     }
 
     private static let made = Atomic(0)

@@ -9,7 +9,8 @@ public import FoundationEssentials
 /// a certificate. It is never sent to a proxy.
 ///
 /// Files are read when a request over https first needs them, and again after they change. New connections then use the
-/// new identity, and requests no longer use connections made with the old one. If the identity cannot be used, or is
+/// new identity, and requests no longer use connections made with the old one. Of a certificate and a key in two files, one is
+/// replaced first: while they do not match, the identity that was loaded before is used as long as it is valid. If the identity cannot be used, or is
 /// not valid at the current time or ``SecurityPolicy/verificationTime``, the request fails with
 /// ``TransportError/TLSFailure/badClientIdentity(_:)``, even if the server requests no certificate. With a libcurl that
 /// does not use the same OpenSSL as this library, it fails with ``TransportError/Reason/unsupported(_:)``.
