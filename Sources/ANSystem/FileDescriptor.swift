@@ -170,8 +170,10 @@ public struct FileDescriptor: ~Copyable, Sendable {
 
     /// Writes all bytes at the current position, and continues after short writes and `EINTR`.
     ///
-    /// - Throws: The error of write(2), such as `ENOSPC`, or `EAGAIN` for a descriptor that does not block; an unknown
-    ///   number of the bytes has been written then.
+    /// SIGPIPE and SIGXFSZ, which would end the process, are not raised. See pipe(7) and setrlimit(2).
+    ///
+    /// - Throws: The error of write(2), such as `ENOSPC`, `EFBIG` beyond the limit of the process, `EPIPE` for a pipe without
+    ///   a reader, or `EAGAIN` for a descriptor that does not block; an unknown number of the bytes has been written then.
     public func writeAll(_ bytes: borrowing RawSpan) throws(SystemError) {
         try writeAll(bytes, at: nil)
     }
@@ -180,47 +182,26 @@ public struct FileDescriptor: ~Copyable, Sendable {
     /// unchanged.
     func writeAll(_ bytes: borrowing RawSpan, at offset: Int64?) throws(SystemError) {
         try unsafe bytes.withUnsafeBytes { bytes throws(SystemError) in
-            var written = 0
-            while written < bytes.count {
-                try SystemSimulation.willUseFile("write")
-                let rest = bytes.count - written
-                let limit = SystemSimulation.current?.writableBytes(of: rest) ?? rest
-                let position = unsafe bytes.baseAddress.map { unsafe $0 + written }
-                let count = retryingInterrupts {
-                    if let offset {
-                        unsafe pwrite(number, position, limit, Int(offset) + written)
-                    } else {
-                        unsafe Glibc.write(number, position, limit)
+            try suppressingFileSignals { () throws(SystemError) in
+                var written = 0
+                while written < bytes.count {
+                    try SystemSimulation.willUseFile("write")
+                    let rest = bytes.count - written
+                    let limit = SystemSimulation.current?.writableBytes(of: rest) ?? rest
+                    let position = unsafe bytes.baseAddress.map { unsafe $0 + written }
+                    let count = retryingInterrupts {
+                        if let offset {
+                            unsafe pwrite(number, position, limit, Int(offset) + written)
+                        } else {
+                            unsafe Glibc.write(number, position, limit)
+                        }
                     }
+                    guard count >= 0 else { throw SystemError.last(offset == nil ? "write" : "pwrite") }
+                    written += count
                 }
-                guard count >= 0 else { throw SystemError.last(offset == nil ? "write" : "pwrite") }
-                written += count
             }
         }
         SystemSimulation.didChange(self)
-    }
-
-    /// Writes all bytes as ``writeAll(_:)`` does, and raises no SIGPIPE, which would end the process, if the descriptor
-    /// is a pipe without a reader. See pipe(7).
-    ///
-    /// - Throws: The error of write(2), such as `EPIPE` for a pipe without a reader.
-    package func writeAllToDevice(_ bytes: borrowing RawSpan) throws(SystemError) {
-        var (pipe, blocked, pending) = (sigset_t(), sigset_t(), sigset_t())
-        unsafe sigemptyset(&pipe)
-        unsafe sigaddset(&pipe, SIGPIPE)
-        unsafe pthread_sigmask(SIG_BLOCK, &pipe, &blocked)
-        defer { unsafe pthread_sigmask(SIG_SETMASK, &blocked, nil) }
-        unsafe sigpending(&pending)
-        do throws(SystemError) {
-            try writeAll(bytes)
-        } catch {
-            // write(2) sends the signal to the thread that called it. One that was pending before is left pending.
-            if error.code == EPIPE, unsafe sigismember(&pending, SIGPIPE) == 0 {
-                var none = timespec()
-                unsafe _ = sigtimedwait(&pipe, nil, &none)
-            }
-            throw error
-        }
     }
 }
 
@@ -240,6 +221,31 @@ package func retryingInterrupts<Result: SignedInteger>(_ call: () -> Result) -> 
     while true {
         let result = call()
         if result >= 0 || errno != EINTR { return result }
+    }
+}
+
+/// Calls a function that writes to a file or a pipe, without the signals that it may raise: SIGPIPE, and SIGXFSZ beyond
+/// the limit of the process on the size of files, which would end the process. See pipe(7) and setrlimit(2).
+func suppressingFileSignals<Result>(_ body: () throws(SystemError) -> Result) throws(SystemError) -> Result {
+    var (signals, blocked, pending) = (sigset_t(), sigset_t(), sigset_t())
+    unsafe sigemptyset(&signals)
+    unsafe sigaddset(&signals, SIGPIPE)
+    unsafe sigaddset(&signals, SIGXFSZ)
+    unsafe pthread_sigmask(SIG_BLOCK, &signals, &blocked)
+    defer { unsafe pthread_sigmask(SIG_SETMASK, &blocked, nil) }
+    unsafe sigpending(&pending)
+    do throws(SystemError) {
+        return try body()
+    } catch {
+        let signal: Int32? = error.code == EPIPE ? SIGPIPE : error.code == EFBIG ? SIGXFSZ : nil
+        // The signal is sent to the thread that called the function. One that was pending before is left pending.
+        if let signal, unsafe sigismember(&pending, signal) == 0 {
+            var none = timespec()
+            unsafe sigemptyset(&signals)
+            unsafe sigaddset(&signals, signal)
+            unsafe _ = sigtimedwait(&signals, nil, &none)
+        }
+        throw error
     }
 }
 

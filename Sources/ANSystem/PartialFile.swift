@@ -173,8 +173,10 @@ public struct PartialFile: ~Copyable {
     /// - Throws: The error of ftruncate(2), such as `EINVAL` for a negative size; ``size`` is then unchanged.
     public mutating func truncate(to size: Int64) throws(SystemError) {
         try SystemSimulation.willUseFile("ftruncate", path)
-        guard retryingInterrupts({ ftruncate(file.number, Int(size)) }) == 0 else {
-            throw SystemError.last("ftruncate")
+        try suppressingFileSignals { () throws(SystemError) in
+            guard retryingInterrupts({ ftruncate(file.number, Int(size)) }) == 0 else {
+                throw SystemError.last("ftruncate")
+            }
         }
         SystemSimulation.didChange(file)
         try file.seek(to: size)
@@ -415,7 +417,7 @@ public struct AtomicFile: ~Copyable {
     /// - Throws: The error of write(2), such as `EPIPE` for a pipe whose reader has gone away. A part of the bytes may
     ///   have been written then, so the file must not be committed.
     public mutating func write(_ bytes: borrowing RawSpan) throws(SystemError) {
-        try device?.writeAllToDevice(bytes)
+        try device?.writeAll(bytes)
         try partial?.write(bytes)
         size += Int64(bytes.byteCount)
     }

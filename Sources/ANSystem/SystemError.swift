@@ -42,8 +42,8 @@ public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// A general reason for a failed file operation.
     public enum FileReason: Hashable, Sendable {
-        /// The disk or the user's quota is full, or the file is too large for the file system (`ENOSPC`, `EDQUOT`,
-        /// `EFBIG`).
+        /// The disk or the user's quota is full, or the file is too large for the file system or the process (`ENOSPC`,
+        /// `EDQUOT`, `EFBIG`).
         case noSpace
         /// The user lacks permission, or the file system is read-only (`EACCES`, `EPERM`, `EROFS`).
         case notPermitted

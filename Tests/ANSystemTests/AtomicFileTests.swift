@@ -117,6 +117,31 @@ import Testing
         }
     }
 
+    @Test(.exitTest) func `a file beyond the limit of the process fails with EFBIG`() async throws {
+        // In a process of its own, which SIGXFSZ would end.
+        await #expect(processExitsWith: .success) { [path = directory + "/file" as String] in
+            var file = try PartialFile(path: path, opening: .new)
+            var limit = rlimit(rlim_cur: 1_000, rlim_max: 1_000)
+            try unsafe #require(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
+            // The threads of Dispatch block the signal.
+            var (pending, blocked) = (sigset_t(), sigset_t())
+            unsafe sigemptyset(&blocked)
+            unsafe sigaddset(&blocked, SIGXFSZ)
+            unsafe pthread_sigmask(SIG_UNBLOCK, &blocked, nil)
+            let bytes = Data(count: 1_001)
+            var failures: [SystemError] = []
+            do throws(SystemError) { try file.write(bytes.bytes) } catch { failures.append(error) }
+            do throws(SystemError) { try file.write(bytes.bytes, at: 1_000) } catch { failures.append(error) }
+            do throws(SystemError) { try file.truncate(to: 1_001) } catch { failures.append(error) }
+            let calls = ["write", "pwrite", "ftruncate"]
+            try #require(failures == calls.map { SystemError(call: $0, code: EFBIG) })
+            try #require(failures[0].fileReason == .noSpace)
+            unsafe sigpending(&pending)
+            unsafe pthread_sigmask(SIG_BLOCK, nil, &blocked)
+            try #require(unsafe sigismember(&pending, SIGXFSZ) == 0 && sigismember(&blocked, SIGXFSZ) == 0)
+        }
+    }
+
     @Test func `a name may have as many bytes as the file system permits`() throws {
         for (character, count) in [("a", 255), ("ü", 127), ("漢", 85), ("👩‍👩‍👧", 14), ("e\u{301}", 80)] {
             let name = String(repeating: character, count: count)

@@ -347,7 +347,7 @@ final class DownloadFile {
         received += Int64(chunk.count)
         let offset = size
         do throws(SystemError) {
-            try device?.writeAllToDevice(chunk.bytes)
+            try device?.writeAll(chunk.bytes)
             try partial?.write(chunk.bytes)
             if device != nil { deviceSize += Int64(chunk.count) }
             try hash(chunk, at: offset)

@@ -176,7 +176,6 @@ import Testing
     @Test(.exitTest) func `bytes written before the disk was full can be resumed`() async throws {
         // In a process whose files are limited to 1 MB, which has the effect of a full disk; see setrlimit(2).
         await #expect(processExitsWith: .success) { [path = file as String] in
-            _ = signal(SIGXFSZ, SIG_IGN)
             var limit = rlimit(rlim_cur: 1 << 20, rlim_max: 1 << 20)
             try unsafe #require(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
             let chunk = Data(count: 700_000)
