@@ -17,7 +17,8 @@ actor RouteWatcher: EventLoopSource {
     private var hosts: [String: HostLookup] = [:]
     /// The paths to the Internet, at most one for each family; `nil` until they are known.
     private var defaultPaths: [NetworkPath]?
-    /// The paths requested since the network last changed; their values are `nil` for unreachable addresses.
+    /// The paths to the addresses of the targets, as far as they were requested since the network last changed; their values
+    /// are `nil` for unreachable addresses.
     private var paths: [IPAddress: NetworkPath?] = [:]
     private var hasFailed = false
 
@@ -203,19 +204,26 @@ actor RouteWatcher: EventLoopSource {
         for target in audiences.keys {
             if let report = try report(on: target) { audiences[target]?.send(report) }
         }
+        // Nobody asks for the others any more.
+        let wanted = Set(audiences.keys.flatMap { addresses(of: $0) ?? [] })
+        paths = paths.filter { wanted.contains($0.key) }
+    }
+
+    /// The addresses of a target, none for the default route; `nil` while those of a host are not known.
+    private func addresses(of target: ReachabilityTarget) -> [IPAddress]? {
+        switch target {
+        case .defaultRoute: []
+        case .address(let address): [address]
+        case .host(let name): hosts[name]?.addresses
+        }
     }
 
     /// Returns the report on a target; `nil` while the addresses of a host are not known.
     private func report(on target: ReachabilityTarget) throws(ReachabilityError) -> ReachabilityReport? {
         let defaultPath = defaultPaths?.first
-        let addresses: [IPAddress]
-        switch target {
-        case .defaultRoute:
+        guard let addresses = addresses(of: target) else { return nil }
+        if target == .defaultRoute {
             return .status(ReachabilityStatus(defaultPath), mayHaveRoute: defaultPath != nil)
-        case .address(let address): addresses = [address]
-        case .host(let name):
-            guard let found = hosts[name]?.addresses else { return nil }
-            addresses = found
         }
         for address in addresses {
             guard let path = try path(to: address) else { continue }

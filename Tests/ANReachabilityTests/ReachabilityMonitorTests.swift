@@ -3,6 +3,7 @@
 import ANReachability
 import ANSystem
 import Glibc
+import TestSupport
 import Testing
 
 /// The monitor, tested in network namespaces.
@@ -53,6 +54,28 @@ struct ReachabilityMonitorTests {
         let peer = try #require(IPAddress("10.9.0.1"))
         try await network.monitor().waitForRoute(to: .address(peer))
         #expect(try await network.monitor().status() == .notReachable)
+    }
+
+    @Test(.exitTest) func `paths to addresses that nobody asks for any more are not kept`() async {
+        // In a process of its own, where no other test allocates memory.
+        await #expect(processExitsWith: .success) {
+            let monitor = ReachabilityMonitor()
+            // The watcher stays while there is a subscriber.
+            var statuses = monitor.statuses().makeAsyncIterator()
+            _ = try await statuses.next()
+            func ask(_ numbers: Range<Int>) async throws {
+                for number in numbers {
+                    let address = try #require(IPAddress("10.\(number >> 16).\(number >> 8 & 255).\(number & 255)"))
+                    _ = try await monitor.status(of: .address(address))
+                }
+            }
+            try await ask(0..<1_000)
+            let before = try residentKilobytes()
+            try await ask(1_000..<51_000)
+            // A path takes more than 60 bytes.
+            if !isSanitized { #expect(try residentKilobytes() - before < 2_000) }
+            _ = statuses
+        }
     }
 
     @Test func `two halves of a default route are a default route`() async throws {
