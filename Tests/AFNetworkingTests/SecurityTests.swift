@@ -645,6 +645,37 @@ import Testing
         }
     }
 
+    /// An error that is counted as long as it lives.
+    private final class Counted: CustomNSError {
+        static let living = Lock(0)
+        let errorCode: Int
+
+        init(_ code: Int) {
+            errorCode = code
+            Self.living.withLock { $0 += 1 }
+        }
+
+        deinit { Self.living.withLock { $0 -= 1 } }
+    }
+
+    @Test func `of refused handshakes, the last errors are kept while tasks are left`() async throws {
+        try await StubServer.with(.init(tls: .init(TestCertificate.selfSigned()))) { server in
+            let manager = AFHTTPSessionManager(for: server)
+            let suspended = manager.dataTask(with: URLRequest(url: server.url("/"))) { _, _, _ in }
+            let codes = Lock(0)
+            manager.setAuthenticationChallengeHandler { _, _, _, _ in
+                Counted(
+                    codes.withLock {
+                        $0 += 1
+                        return $0
+                    })
+            }
+            for code in 1...80 { #expect(await manager.fetch("").error?.code == code) }
+            #expect(Counted.living.withLock(\.self) <= 64)
+            suspended.cancel()
+        }
+    }
+
     private struct Refusal: Error, Equatable {
         let host: String
     }

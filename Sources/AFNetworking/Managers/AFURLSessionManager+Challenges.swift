@@ -201,7 +201,7 @@ extension AFURLSessionManager {
     private func refusal(by decision: ChallengeDecision, on subject: HandshakeSubject, _ reason: String) -> String {
         guard let error = decision.error else { return reason }
         let reason = "\(reason), with the error \((error as NSError).domain) \((error as NSError).code)"
-        _ = state.withLock { $0.handshakeErrors[subject, default: [:]].updateValue(error, forKey: reason) }
+        _ = state.withLock { $0.keep(error, of: subject, reason) }
         return reason
     }
 
@@ -211,9 +211,9 @@ extension AFURLSessionManager {
         guard let error = (failure as? SessionError)?.transport, case .tls(.rejected(let reason)) = error.reason
         else { return nil }
         return state.withLock { state in
-            state.handshakeErrors.first { subject, errors in
-                errors[reason] != nil && subject.isAbout(error.context.serverTrust, host: error.context.host)
-            }?.value[reason]
+            state.handshakeErrors.first {
+                $0.reason == reason && $0.subject.isAbout(error.context.serverTrust, host: error.context.host)
+            }?.error
         }
     }
 

@@ -38,9 +38,9 @@ struct ManagerState: Sendable {
     /// The errors with which a challenge block ends challenges during a handshake, until the answer is stored. A subclass
     /// may have replaced the challenge by one of its own.
     var challengeErrors: [HandshakeSubject: any Error] = [:]
-    /// The errors with which a challenge block refused handshakes, by the subjects and reasons of the refusals, kept until
-    /// no task is left.
-    var handshakeErrors: [HandshakeSubject: [String: any Error]] = [:]
+    /// The errors with which a challenge block refused handshakes, by the subjects and reasons of the refusals: the last ones,
+    /// kept until no task is left.
+    private(set) var handshakeErrors: [(subject: HandshakeSubject, reason: String, error: any Error)] = []
 
     init(_ configuration: URLSessionConfiguration) {
         self.configuration = configuration.copy() as? URLSessionConfiguration ?? configuration
@@ -88,10 +88,21 @@ struct ManagerState: Sendable {
     mutating func end(_ identifier: Int) -> (sessions: [ManagerSession], errors: [any Error]) {
         unfinished[identifier] = nil
         guard unfinished.isEmpty else { return (takeEndedSessions(), []) }
-        let errors = handshakeErrors.values.flatMap(\.values) + challengeErrors.values
-        (handshakeErrors, challengeErrors) = ([:], [:])
+        let errors = handshakeErrors.map(\.error) + challengeErrors.values
+        (handshakeErrors, challengeErrors) = ([], [:])
         return (takeEndedSessions(), errors)
     }
+
+    /// Keeps the error of a refused handshake. Returns those that it replaces, which must not be freed while the state is
+    /// locked.
+    mutating func keep(_ error: any Error, of subject: HandshakeSubject, _ reason: String) -> [any Error] {
+        let old = handshakeErrors
+        handshakeErrors.removeAll { $0.subject == subject && $0.reason == reason }
+        handshakeErrors = handshakeErrors.suffix(Self.mostHandshakeErrors - 1) + [(subject, reason, error)]
+        return old.map(\.error)
+    }
+
+    private static let mostHandshakeErrors = 64
 
     /// Returns the tasks that are retained, oldest first: those of a session of the given generation, or all.
     func tasks(of generation: Int?) -> [URLSessionTask] {
