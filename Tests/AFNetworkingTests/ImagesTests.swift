@@ -90,6 +90,9 @@ private func png(_ width: UInt32 = 850, _ height: UInt32 = 300) -> Data {
         #expect(!cache.removeImage(withIdentifier: "logo"))
         #expect(!cache.removeAllImages())
         #expect(cache.memoryUsage == 0)
+        // Of a tiny image, the key and the header take more memory.
+        cache.add(try #require(UIImage(data: png(1, 1))), withIdentifier: "dot")
+        #expect(cache.memoryUsage == 1_024)
     }
 
     @Test func `the eleventh image purges down to six`() throws {

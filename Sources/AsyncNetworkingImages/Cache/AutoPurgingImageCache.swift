@@ -31,7 +31,7 @@ public final class AutoPurgingImageCache: Sendable {
     // MARK: Images
 
     /// Adds an image as the most recently accessed one, in place of one with the same key. It counts with its
-    /// ``ImageContent/memoryCost``.
+    /// ``ImageContent/memoryCost``, and at least 1 KiB.
     ///
     /// If the use then exceeds ``capacity``, the images that were not accessed for the longest time are removed until
     /// it is at most ``preferredUseAfterPurge`` and ``capacity``. This image is removed last, if it alone exceeds that.
@@ -70,7 +70,7 @@ public final class AutoPurgingImageCache: Sendable {
     // MARK: Memory
 
     /// The memory in bytes that the images occupy: the sum of their ``ImageContent/memoryCost``, which counts their
-    /// files and decoded pixels; 0 without images.
+    /// files and decoded pixels, and of at least 1 KiB for each; 0 without images.
     public var memoryUse: Int { store.use }
 
     /// The use of memory in bytes above which images are removed; 100 MiB by default. With 0 or a negative value, no

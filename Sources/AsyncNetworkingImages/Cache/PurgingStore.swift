@@ -139,9 +139,10 @@ package final class PurgingCache<Key: Hashable & Sendable, Value: Sendable>: Sen
         }
     }
 
-    /// Adds a value, in place of one with the same key.
+    /// Adds a value, in place of one with the same key. It costs at least 1 KiB, an estimate for the key and what describes
+    /// the value.
     package func add(_ value: Value, for key: Key, cost: Int) {
-        _ = store.withLock { $0.insert(value, for: key, cost: cost) }
+        _ = store.withLock { $0.insert(value, for: key, cost: max(cost, 1 << 10)) }
     }
 
     /// Returns a value and marks it as accessed.

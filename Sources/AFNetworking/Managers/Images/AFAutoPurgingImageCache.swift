@@ -4,7 +4,7 @@ public import AsyncNetworkingImages
 
 /// A cache of images in memory that removes those accessed least recently when it exceeds its capacity.
 ///
-/// An image counts 4 bytes per pixel, decoded or not. Under memory pressure, according to the kernel's pressure stall
+/// An image counts 4 bytes per pixel, decoded or not, and at least 1 KiB. Under memory pressure, according to the kernel's pressure stall
 /// information (`Documentation/accounting/psi.rst`), all images are removed; without this information, as with a kernel
 /// before 4.20, only the capacity limits the cache. All members may be used from any thread.
 ///
@@ -48,7 +48,8 @@ open class AFAutoPurgingImageCache: NSObject, AFImageRequestCache, @unchecked Se
         set { store.preferredUse = Int(clamping: newValue) }
     }
 
-    /// The memory in bytes of the images in the cache, at 4 bytes per pixel; their files do not count.
+    /// The memory in bytes of the images in the cache, at 4 bytes per pixel, and at least 1 KiB for each; their files do not
+    /// count.
     open var memoryUsage: UInt64 { UInt64(store.use) }
 
     // MARK: Identifiers
