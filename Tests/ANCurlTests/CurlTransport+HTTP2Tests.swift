@@ -298,19 +298,6 @@ import Testing
         }
     }
 
-    @Test
-    func `a challenge on a connection that the server closes is the response although the body's source has failed`()
-        async throws
-    {
-        try await StubServer.with { server in
-            let fields = "WWW-Authenticate: Basic realm=r\r\nContent-Length: 0\r\nConnection: close\r\n"
-            let text = "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 401 Unauthorized\r\n\(fields)\r\n"
-            server.enqueue(Script([.send(Data(text.utf8)), .hang], readsBodyFirst: false))
-            let status = try await statusOfFailingRequest(to: server, TransferOptions())
-            #expect(status == 401)
-        }
-    }
-
     @Test func `an exchange with two streams is released, though its connection stays open`() async throws {
         try await withServer { server in
             server.fallback { _ in

@@ -48,9 +48,6 @@ extension Transfer {
         switch code {
         case CURLE_TOO_MANY_REDIRECTS:
             return true
-        case CURLE_ABORTED_BY_CALLBACK:
-            // The source of the request's body has failed.
-            return holdsWholeChallenge
         case CURLE_WRITE_ERROR:
             return exchange.request.method == .head
         case CURLE_SEND_ERROR:

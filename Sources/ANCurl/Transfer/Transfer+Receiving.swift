@@ -276,14 +276,6 @@ extension Transfer {
         state.receiving.isHeld && !state.receiving.isReading && state.sending.body == .lost
     }
 
-    /// Whether a challenge is complete, which is the response unless libcurl answers it.
-    var holdsWholeChallenge: Bool {
-        guard state.receiving.isHeld, !isStreamWhole else { return state.receiving.isHeld }
-        return !state.parser.framing.isMultiplexed
-            && (state.parser.framing.contentLength == Int64(state.receiving.count)
-                || state.receiving.chunks?.isComplete == true)
-    }
-
     /// Whether the response is complete although the request is not. Over HTTP/2, libcurl may be about to report the end
     /// of a response whose request it has sent.
     var isAheadOfRequest: Bool {

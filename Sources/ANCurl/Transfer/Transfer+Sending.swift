@@ -199,9 +199,11 @@ extension Transfer {
     /// A source that ends because its task was cancelled may be found to have failed before the message that ends the
     /// exchange is received: the cancellation is then the reason.
     var uploadError: (any Error)? {
-        guard !state.sending.isRefused, !holdsWholeChallenge, case .channel(let channel) = exchange.upload,
-            let problem = channel.problem
-        else { return nil }
+        // libcurl goes on sending after a challenge if the server closes the connection of HTTP/2.
+        let isRefused = state.sending.isRefused || state.receiving.isHeld && isStreamWhole
+        guard !isRefused, case .channel(let channel) = exchange.upload, let problem = channel.problem else {
+            return nil
+        }
         return exchange.wasCancelled ? CancellationError() : failure(.requestBody(problem))
     }
 

@@ -254,7 +254,9 @@ import Testing
             MockResponse([
                 .head(.init(code: status), [.contentType: "text/plain"]), .chunk(Data("cut".utf8)), ending,
             ]))
-        let (events, _) = try await collect(session(transport).events(for: Self.request()), passing: isLost ? 0 : 1)
+        let (events, waits) = try await collect(
+            session(transport).events(for: Self.request()), passing: isLost ? 0 : 1)
+        #expect(waits == (isLost ? [] : [.seconds(1)]))
         let failure = try #require(throws: Interrupted.self) { try events.get() }
         let rejection = try #require((failure.error as? SessionError)?.rejection)
         #expect(rejection.status == status)
