@@ -79,3 +79,14 @@ struct TaskJobQueue {
 package var currentTaskExecutor: (any TaskExecutor)? {
     unsafe withUnsafeCurrentTask { task in unsafe task?.unownedTaskExecutor?.asTaskExecutor() }
 }
+
+/// Runs a function that reads or writes files on the global executor: neither on the actor of the caller nor on its
+/// preferred task executor, on which a `@concurrent` function alone would run, and which may be an event loop.
+package func onGlobalExecutor<Value: Sendable>(
+    _ body: @concurrent @Sendable () async throws -> Value
+) async rethrows -> Value {
+    // A simulation runs everything on its own thread.
+    if SystemSimulation.current != nil { return try await body() }
+    // The executor is left when `body` is called, which only a `@concurrent` function requires.
+    return try await withTaskExecutorPreference(globalConcurrentExecutor) { try await body() }
+}

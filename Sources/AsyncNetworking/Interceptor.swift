@@ -33,13 +33,15 @@ import Synchronization
 /// with the header fields and options of the request, but without a credential or signature that is not a header field,
 /// and with the time measured anew.
 ///
-/// An interceptor runs in the task that makes the request, and shares its isolation and cancellation.
+/// An interceptor runs in the task that makes the request, and shares its isolation and cancellation. Inside a ``Hedging``
+/// it runs in a child task without an isolation, and for the validation of a stored response in the background in a task
+/// of its own.
 /// ``SessionConfiguration/interceptors`` run around calls, ``SessionConfiguration/attemptInterceptors`` around each
 /// exchange. A download that asks for the rest of a file calls the interceptors for each of its requests.
 public protocol Interceptor: Sendable {
     /// Handles one request.
     ///
-    /// Called in the task that makes the request; it may wait. Requests are handled concurrently, so calls may overlap.
+    /// Called in the task that makes the request, except as described for ``Interceptor``; it may wait. Requests are handled concurrently, so calls may overlap.
     ///
     /// - Parameters:
     ///   - request: The request, as modified by earlier steps. For ``SessionConfiguration/interceptors`` it has neither
@@ -52,9 +54,16 @@ public protocol Interceptor: Sendable {
     func intercept(_ request: Request, next: Chain) async throws -> OpenResponse
 }
 
-/// An interceptor of this library that changes neither the header fields nor the credentials of requests. A cache that comes
-/// before it therefore knows them as they are sent.
-package protocol FieldPreservingInterceptor: Interceptor {}
+/// An interceptor of this library that changes neither the credentials of requests nor the header fields that they have. A
+/// cache that comes before it therefore knows them as they are sent.
+package protocol FieldPreservingInterceptor: Interceptor {
+    /// Whether the interceptor adds header fields; `false` by default.
+    var addsFields: Bool { get }
+}
+
+extension FieldPreservingInterceptor {
+    package var addsFields: Bool { false }
+}
 
 /// The steps after an ``Interceptor``. Called as a function, it sends a request and returns the response.
 public struct Chain: Sendable {

@@ -157,7 +157,7 @@ final class Pipeline: Sendable {
         let isObserved = !monitors.isEmpty || task.core != nil || events != nil
         let monitor = isObserved ? CallMonitor(task, monitors: monitors, sink: events) : nil
         monitor?.receive(.began)
-        return Call(of: task.id, delivery: delivery, monitor: monitor, start: uptime.elapsed)
+        return Call(of: task, delivery: delivery, monitor: monitor, start: uptime.elapsed)
     }
 
     /// Ends a call: closes its exchanges. Returns the error that the caller receives.
@@ -199,6 +199,8 @@ final class Pipeline: Sendable {
     @inline(never)
     func respond(to request: Request, _ call: inout Call) async throws -> OpenResponse {
         call.answer = nil
+        // Before any step waits, perhaps for the connection.
+        await call.exchanges.close()
         // What the program requests before it has the response, which a flight may wait for, belongs to the flight.
         var response =
             if cache?.flights == nil {
@@ -248,6 +250,8 @@ final class Pipeline: Sendable {
         }
         await call.exchanges.close()
         if let token = request.token { try await updateToken(token, of: &request, &call) }
+        // An interceptor or a redirect policy may have set another body.
+        call.task?.gate(&request)
         return try await exchange(request, &call)
     }
 
@@ -416,6 +420,8 @@ private final class ExchangeBodySource: FileBodySource {
 struct Call: Sendable {
     /// The identifier of the call's task.
     let taskID: UInt64
+    /// The task whose suspension stops the sending of bodies; `nil` for an async function.
+    let task: TaskCore?
     /// How the caller reads the response's body.
     let delivery: BodyDelivery
     /// Receives the events; `nil` for an async function of a session without monitors that has no receiver of its own.
@@ -448,8 +454,9 @@ struct Call: Sendable {
     /// The scope of the innermost interceptor that has sent the request; `nil` for none.
     var scope: InterceptorScope?
 
-    init(of taskID: UInt64, delivery: BodyDelivery, monitor: CallMonitor? = nil, start: Duration) {
-        self.taskID = taskID
+    init(of task: AnySessionTask, delivery: BodyDelivery, monitor: CallMonitor? = nil, start: Duration) {
+        taskID = task.id
+        self.task = task.core
         self.delivery = delivery
         self.monitor = monitor
         self.start = start

@@ -191,6 +191,14 @@ extension SessionError {
         }
     }
 
+    /// Returns an error of what precedes the sending of a request, such as the exchange of a refresh, with a note that it is
+    /// not one of the request.
+    static func precedingSending(_ error: any Error) -> any Error {
+        guard var failure = lowering(error) as? TransportError else { return error }
+        failure.context.precedesSending = true
+        return error is SessionError ? SessionError.transport(failure) : failure
+    }
+
     /// Returns the failure of an exchange that a session's error wraps; returns other errors unchanged.
     static func lowering(_ error: any Error) -> any Error {
         if case SessionError.transport(let failure) = error { failure } else { error }

@@ -92,7 +92,7 @@ public actor SessionManager {
     ///
     /// - Parameters:
     ///   - task: The task.
-    ///   - request: The request to send, which may differ from the task's: its body may be gated, its range reduced.
+    ///   - request: The request to send, which may differ from the task's: its range may be reduced.
     ///   - delivery: How the response's body is read.
     ///   - events: Receives the events of each exchange.
     ///   - body: Receives the response's head, and its body, which is valid only while the closure runs.

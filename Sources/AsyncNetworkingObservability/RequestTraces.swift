@@ -13,7 +13,7 @@
     /// makes the call. An exchange's begins in an interceptor, which adds its context to the request, and gives the
     /// request a number by which the events of the exchange are recognized, because exchanges may overlap. It ends when
     /// the call goes on or ends, but with the time at which the transport reported its end.
-    final class RequestTraces<Tracing: Tracer>: EventMonitor, Interceptor {
+    final class RequestTraces<Tracing: Tracer>: EventMonitor, FieldPreservingInterceptor {
         private let tracer: Tracing
         /// The open spans of each call, by its task. Guarded by a lock, because the end of an exchange is reported on an
         /// event-loop thread.
@@ -91,6 +91,9 @@
         }
 
         // MARK: Exchanges
+
+        /// Those of the trace.
+        var addsFields: Bool { true }
 
         func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
             guard let (parent, count) = parent(of: next.taskID) else { return try await next(request) }

@@ -37,6 +37,29 @@
                     == ["span-3", "span-4", "span-5"])
         }
 
+        @Test func `a stored response is used by other sessions, because the fields of a trace are no credentials`()
+            async throws
+        {
+            let version = try #require(HTTPField.Name("X-Version"))
+            let fields: HTTPFields = [.cacheControl: "max-age=60", .vary: "X-Version"]
+            let transport = MockTransport(.data(Data("x".utf8), headers: fields))
+            let cache = ResponseCache.memory()
+            for _ in 0..<2 {
+                let session = backends.session(on: transport) { $0.cache = cache }
+                _ = try await session.get("a", headers: [version: "1"])
+            }
+            #expect(transport.requests.count == 1)
+        }
+
+        @Test func `a stored response that varies by a field of a trace is not used for another request`() async throws
+        {
+            let fields: HTTPFields = [.cacheControl: "max-age=60", .vary: "in-memory-span-id"]
+            let transport = MockTransport(.data(Data("x".utf8), headers: fields))
+            let session = backends.session(on: transport) { $0.cache = .memory() }
+            for _ in 0..<2 { _ = try await session.get("a") }
+            #expect(transport.requests.count == 2)
+        }
+
         @Test func `a failure ends both spans with its label`() async throws {
             let session = backends.session(on: MockTransport(.failure(TransportError(.cannotConnect(.refused)))))
             _ = try? await session.get("a")

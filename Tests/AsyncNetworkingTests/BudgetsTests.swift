@@ -268,9 +268,8 @@ import Testing
         try await clock.sleepers(count: 1)
         if change == "is set" { await authenticator.setToken(Authenticator.Token("second")) }
         if change == "is removed" { await authenticator.setToken(nil) }
-        clock.advance(by: .seconds(60))
-        // A request with another user's token passes the steps again, and so waits for another turn.
-        if change != "expires" { _ = try await clock.passWaits(1) }
+        // A request with another user's token passes the steps again, but does not wait again, even if it is late.
+        clock.advance(by: .seconds(61))
         _ = try await second
         let tokens = transport.requests.map { String($0.request.headers[.authorization]?.dropFirst(7) ?? "") }
         #expect(tokens == (change == "expires" ? sent : ["first"] + sent))
@@ -302,7 +301,7 @@ import Testing
         async let second = manager.get("y")
         try await clock.sleepers(count: 1)
         await authenticator.setToken(Authenticator.Token("second"))
-        _ = try await clock.passWaits(2)
+        _ = try await clock.passWaits(1)
         #expect(try await second.text == "x")
         #expect(transport.requests.map { $0.request.headers[.authorization] } == ["Bearer first", "Bearer second"])
     }
@@ -379,11 +378,45 @@ import Testing
         #expect(transport.requests.count == 1)
     }
 
+    @Test func `requests whose token is set while they wait keep their turns`() async throws {
+        let transport = MockTransport(.text("x"))
+        let (manager, authenticator) = try limited(on: transport, tokenLifetime: 3_600)
+        _ = try await manager.get("x")
+        async let first = manager.get("first")
+        #expect(try await clock.sleepers(count: 1) == [.seconds(60)])
+        async let second = manager.get("second")
+        #expect(try await clock.sleepers(count: 2) == [.seconds(60), .seconds(120)])
+        await authenticator.setToken(Authenticator.Token("second"))
+        clock.advance(by: .seconds(61))
+        _ = try await first
+        #expect(clock.sleepers == [.seconds(59)])
+        clock.advance(by: .seconds(60))
+        _ = try await second
+        #expect(transport.requests.map(\.request.url.lastPathComponent) == ["x", "first", "second"])
+    }
+
+    @Test func `a request that fails before it is sent gives its turn back`() async throws {
+        let transport = MockTransport(.text("x"))
+        let failing = Intercepting { request, next in
+            if request.url.lastPathComponent == "failing" { throw Planned() }
+            return try await next(request)
+        }
+        let manager = manager([RequestRateLimit(1, per: .seconds(60)), failing], on: transport)
+        await #expect(throws: Planned.self) { try await manager.get("failing") }
+        #expect(try await manager.get("x", timeout: .seconds(30)).text == "x")
+    }
+
     @Test func `a request whose time would expire before its turn fails at once`() async throws {
-        let manager = manager([RequestRateLimit(1, per: .seconds(60))])
+        let late = Intercepting { [clock] request, next in
+            if request.timeout != nil { clock.advance(by: .seconds(5)) }
+            return try await next(request)
+        }
+        let manager = manager([late, RequestRateLimit(1, per: .seconds(65))])
         _ = try await manager.get("x")
         let error = try await sessionError { _ = try await manager.get("x", timeout: .seconds(30)) }
         #expect(error.reason == .timedOut(.queue))
+        #expect(error.context?.timeLimit == .seconds(30))
+        #expect(error.context?.host == "a.example")
         // The turn was given back.
         async let next = manager.get("x")
         #expect(try await clock.passWaits(1) == [.seconds(60)])
@@ -883,6 +916,46 @@ import Testing
         }
         #expect(texts == Array(repeating: "x", count: 5))
         #expect(transport.requests.map { $0.request.headers[.authorization] } == ["Bearer A", "Bearer B"])
+    }
+
+    @Test func `requests whose responses set tokens are not sent one after the other`() async throws {
+        let gates = try (0..<3).map { _ in try ScriptGate() }
+        let count = Lock(0)
+        let transport = MockTransport { _ in
+            let number = count.withLock {
+                $0 += 1; return $0
+            }
+            return MockResponse([.wait(gates[min(number, 3) - 1]), .head(.ok), .chunk(Data("x".utf8))])
+        }
+        let url = try #require(URL(string: "http://a.example/"))
+        let authenticator = Authenticator(for: [url], token: Authenticator.Token("A")) { _ in
+            Authenticator.Token("none")
+        }
+        let manager = SessionManager(on: transport) {
+            $0.clock = clock
+            $0.interceptors = [RequestCoalescing()]
+            $0.authentication.authenticators = [authenticator]
+            $0.attemptInterceptors = [
+                Intercepting { request, next in
+                    let response = try await next(request)
+                    await authenticator.setToken(Authenticator.Token("A"))
+                    return response
+                }
+            ]
+        }
+        let texts = try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<6 { group.addTask { try await manager.get(url, timeout: .seconds(60)).text } }
+            #expect(try await clock.sleepers(count: 5).count == 5)
+            gates[0].open()
+            try await transport.requests(count: 2)
+            try await eventually { clock.sleepers.count == 4 }
+            gates[1].open()
+            // None of the others waits for another one.
+            try await transport.requests(count: 6)
+            gates[2].open()
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(texts == Array(repeating: "x", count: 6))
     }
 
     @Test func `a request without a token within a refresh is not shared with others`() async throws {

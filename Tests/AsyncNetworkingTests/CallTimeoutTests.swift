@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
 import ANSystem
 import AsyncNetworking
 import AsyncNetworkingTesting
@@ -113,6 +114,31 @@ import Testing
         let options = transport.requests.map(\.request.options)
         #expect(options.map { $0?.timeouts.total } == [.seconds(5), .seconds(3)])
         #expect(options.map { $0?.timeouts.idle } == [.seconds(7), .seconds(7)])
+    }
+
+    @Test(arguments: ["around the call", "around the exchange", "by a redirect policy"])
+    func `a body that is set anew is that of the task`(place: String) async throws {
+        let transport = MockTransport { request in
+            request.url.lastPathComponent == "x" ? .redirect(.temporaryRedirect, to: "/next") : .text("end")
+        }
+        let body = RequestBody.bytes(Data(count: 1_000_000))
+        let creating = Intercepting { request, next in
+            try await next(Request(method: request.method, url: request.url, body: body))
+        }
+        let manager = manager(transport) {
+            switch place {
+            case "around the call": $0.interceptors = [creating]
+            case "around the exchange": $0.attemptInterceptors = [creating]
+            default:
+                $0.redirectPolicy.decision = { redirection in
+                    Request(method: .post, url: redirection.proposed.url, body: body)
+                }
+            }
+        }
+        _ = try await manager.upload("x", body: .string("a")).value
+        let sent = try #require(transport.requests.last?.request)
+        #expect(sent.endsWithResponse)
+        #expect(sent.body.gate != nil)
     }
 
     @Test(arguments: [nil, .seconds(60)] as [Duration?])

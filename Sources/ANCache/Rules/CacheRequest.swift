@@ -22,8 +22,8 @@ package struct CacheRequest: Sendable {
     package let decodesContent: Bool
     /// Whether the transport may add cookies to those of the request.
     package let mayAddCookies: Bool
-    /// Whether the program may change the header fields after the look-up.
-    package let mayChangeFields: Bool
+    /// How the header fields may change after the look-up.
+    package let laterChange: FieldChange
     /// The credentials whose responses the request may use.
     package let owner: CacheOwner
     /// The salt of the cache.
@@ -46,7 +46,8 @@ package struct CacheRequest: Sendable {
     /// Creates a request from its parts.
     package init(
         target: String, method: HTTPRequest.Method = .get, headers: HTTPFields = [:], mode: Mode = .standard,
-        hasBody: Bool = false, decodesContent: Bool = true, mayAddCookies: Bool = false, mayChangeFields: Bool = false,
+        hasBody: Bool = false, decodesContent: Bool = true, mayAddCookies: Bool = false,
+        laterChange: FieldChange = .none,
         owner: CacheOwner = .none, salt: CacheSalt = .none
     ) {
         self.target = target
@@ -56,7 +57,7 @@ package struct CacheRequest: Sendable {
         self.hasBody = hasBody
         self.decodesContent = decodesContent
         self.mayAddCookies = mayAddCookies
-        self.mayChangeFields = mayChangeFields
+        self.laterChange = laterChange
         self.owner = owner
         self.salt = salt
         directives = headers.isEmpty ? RequestDirectives() : RequestDirectives(headers)
@@ -107,13 +108,24 @@ package struct CacheRequest: Sendable {
             guard headers.contains(.range) else { return .checksum(Self.codingsOfTransport) }
             values = ["identity"]
         case "origin", "user-agent": break
-        default: if mayChangeFields, !Variant.isNegotiation(name) { return .unknown }
+        default:
+            let mayChange = laterChange == .any || laterChange == .additions && values.isEmpty
+            if mayChange, !Variant.isNegotiation(name) { return .unknown }
         }
         return values.isEmpty ? .absent : .checksum(Variant.checksum(name, values, salt))
     }
 
     /// Represents the `Accept-Encoding` of the transport, which no request can have.
     private static let codingsOfTransport = Variant.checksum("accept-encoding", ["(of the transport)"], .none)
+}
+
+/// A change of the header fields of a request after its look-up in a cache.
+package enum FieldChange: Sendable {
+    case none
+    /// Interceptors of the library add fields, such as those of a trace, but no credentials.
+    case additions
+    /// The program may change any field.
+    case any
 }
 
 /// The credentials of a request. A response to a request with credentials is used only for requests with the same ones.

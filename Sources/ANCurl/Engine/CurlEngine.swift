@@ -105,7 +105,7 @@ actor CurlEngine {
         for message in received {
             switch message {
             case .add(let exchange): add(exchange)
-            case .admit(let exchange): active[ObjectIdentifier(exchange)].map(proceed)
+            case .admit(let exchange): active[ObjectIdentifier(exchange)].map { proceed($0, hasWaited: true) }
             case .end(let exchange, let error): end(exchange, because: error)
             case .resumeReceiving(let exchange): resumeReceiving(exchange)
             case .resumeSending(let exchange): resumeSending(exchange)
@@ -118,21 +118,23 @@ actor CurlEngine {
 
     private func add(_ exchange: Exchange) {
         guard !exchange.wasCancelled else { return refuse(exchange, CancellationError()) }
-        guard context.dispatcher.accepts(exchange) else { return refuse(exchange, TransportError(.shutDown)) }
+        guard context.dispatcher.accepts(exchange.request) else { return refuse(exchange, TransportError(.shutDown)) }
         do throws(TransportError) {
             let transfer = try Transfer(exchange, loop: state)
             active[ObjectIdentifier(exchange)] = transfer
-            proceed(transfer)
+            proceed(transfer, hasWaited: false)
         } catch {
             refuse(exchange, error)
         }
     }
 
     /// Starts a transfer that was admitted, here or on another loop, or lets it wait.
-    private func proceed(_ transfer: Transfer) {
+    private func proceed(_ transfer: Transfer, hasWaited: Bool) {
         guard transfer.state.admitted == nil else { return }
         guard case .admitted(let loop)? = transfer.exchange.admission else { return queueDeadline(of: transfer) }
-        guard loop != index else { return start(transfer) }
+        // A signature is valid for a few minutes: the request is signed again.
+        let isOutdated = hasWaited && transfer.exchange.authentication?.signature != nil
+        guard loop != index || isOutdated else { return start(transfer) }
         noteFinished(transfer)
         active[ObjectIdentifier(transfer.exchange)] = nil
         if active.isEmpty { idleSince = state.now }
@@ -172,7 +174,7 @@ actor CurlEngine {
             if engine !== self {
                 engine.post(.admit(exchange))
             } else if let transfer = active[ObjectIdentifier(exchange)] {
-                proceed(transfer)
+                proceed(transfer, hasWaited: true)
             }
         }
     }
@@ -189,7 +191,7 @@ actor CurlEngine {
 
     /// Ends all exchanges that are not accepted any more.
     func endExchanges() {
-        for transfer in active.values where !context.dispatcher.accepts(transfer.exchange) {
+        for transfer in active.values where !context.dispatcher.accepts(transfer.exchange.request) {
             finish(transfer, .failure(TransportError(.shutDown)))
         }
     }

@@ -126,7 +126,7 @@ extension Request {
     }
 
     /// Leaves only the rest of the time for the whole exchange.
-    fileprivate mutating func shortenTotal(
+    mutating func shortenTotal(
         by elapsed: Duration, of original: Request, from defaults: SharedTransferOptions
     ) {
         var options = (original.sharedOptions ?? defaults).value

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 public import ANHTTP
+import ANSystem
 import FoundationEssentials
 import HTTPTypes
 
@@ -71,7 +72,12 @@ public struct CurlTransport: Transport {
     func perform(
         _ request: Request, _ delivery: BodyDelivery, _ events: (any ExchangeEventSink)?
     ) async throws -> (Exchange, ResponseHead) {
-        let exchange = try makeExchange(request, delivery, events)
+        let exchange =
+            if let signature = request.transportAuthentication?.signature {
+                try await makeExchange(request, for: signature, delivery, events)
+            } else {
+                try makeExchange(request, delivery, events)
+            }
         let head = try await withTaskCancellationHandler {
             try await exchange.start()
         } onCancel: {
@@ -86,13 +92,29 @@ public struct CurlTransport: Transport {
         _ request: Request, _ delivery: BodyDelivery, _ events: (any ExchangeEventSink)?
     ) throws(TransportError) -> Exchange {
         try request.validate()
-        if let signature = request.transportAuthentication?.signature {
-            let options = request.sharedOptions ?? context.defaultOptions
-            let handlesCookies = request.handlesCookies ?? options.value.handlesCookies
-            return try makeExchange(
-                of: request.signed(by: signature, handlingCookies: handlesCookies), delivery, events)
-        }
         return try makeExchange(of: request, delivery, events)
+    }
+
+    /// Returns the exchange for a request that will be signed, which takes as long as its file is hashed.
+    @inline(never)
+    private func makeExchange(
+        _ request: Request, for signature: AWSSignature, _ delivery: BodyDelivery, _ events: (any ExchangeEventSink)?
+    ) async throws -> Exchange {
+        try request.validate()
+        let start = MonotonicInstant.now
+        let total = (request.sharedOptions ?? defaultOptions).value.timeouts.total
+        var prepared = try await request.prepared(for: signature) { [dispatcher = context.dispatcher] in
+            guard dispatcher.accepts(request) else { throw TransportError(.shutDown) }
+            if let total, start.duration(to: .now) >= total {
+                var context = FailureContext(request.url)
+                context.precedesSending = true
+                throw TransportError.timedOut(.request, total, context)
+            }
+        }
+        if case .file = request.body.content {
+            prepared.shortenTotal(by: start.duration(to: .now), of: request, from: defaultOptions)
+        }
+        return try makeExchange(of: prepared, delivery, events)
     }
 
     private func makeExchange(

@@ -95,11 +95,11 @@ final class Dispatcher: Sendable {
     /// Whether no exchange is performed any more.
     var isShutDown: Bool { acceptance.load(ordering: .acquiring) == .none }
 
-    /// Returns whether an exchange may be performed.
-    func accepts(_ exchange: Exchange) -> Bool {
+    /// Returns whether an exchange may be performed for a request.
+    func accepts(_ request: borrowing Request) -> Bool {
         switch acceptance.load(ordering: .acquiring) {
         case .all: true
-        case .cleanups: exchange.request.cleansUp
+        case .cleanups: request.cleansUp
         case .none: false
         }
     }

@@ -239,14 +239,18 @@ extension Exchange {
     /// worked there.
     func isRacing(_ route: AlternativeRoute) -> Bool { !route.isProven && route.port == port }
 
-    /// Returns the header fields and host overrides that are passed to libcurl.
+    /// Returns the header fields and host overrides that are passed to libcurl, with the signature of this time.
     ///
     /// - Parameter withoutExpectation: Whether `Expect` is left out, because a server refused it.
     func headerList(
         by route: AlternativeRoute?, withoutExpectation: Bool = false
     ) throws(TransportError) -> HeaderList {
-        guard route != nil || withoutExpectation else { return try headerList(request, sharedOptions) }
+        let signature = authentication?.signature
+        guard route != nil || withoutExpectation || signature != nil else {
+            return try headerList(request, sharedOptions)
+        }
         var (request, options) = (request, options)
+        if let signature { request = try request.signed(by: signature, handlingCookies: cookies != .none) }
         if withoutExpectation {
             request.headers[.expect] = nil
             options.expectContinueTimeout = nil

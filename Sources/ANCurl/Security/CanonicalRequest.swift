@@ -136,9 +136,28 @@ extension AWSSignature {
 }
 
 extension MessageDigest {
-    fileprivate static func sha256(_ bytes: [UInt8]) -> [UInt8]? {
+    fileprivate static func sha256(_ bytes: [UInt8]) -> [UInt8]? { sha256(Data(bytes)) }
+
+    fileprivate static func sha256(_ data: Data) -> [UInt8]? {
         let digest = MessageDigest(.sha256)
-        digest.update(Data(bytes).bytes)
+        digest.update(data.bytes)
+        return digest.value
+    }
+
+    fileprivate static func sha256(ofFile path: String, check: () throws -> Void) async throws -> [UInt8]? {
+        let digest = MessageDigest(.sha256)
+        let file = try RegularFile(path: path)
+        var chunk = Data(count: 256 << 10)
+        var turns = HashingTurns()
+        while file.remaining > 0 {
+            try Task.checkCancellation()
+            try check()
+            var bytes = chunk.mutableBytes
+            let count = try file.read(into: &bytes)
+            guard count > 0 else { break }
+            digest.update(chunk.bytes.extracting(first: count))
+            await turns.pass(count)
+        }
         return digest.value
     }
 
@@ -157,22 +176,34 @@ extension [UInt8] {
 }
 
 extension Request {
-    /// Returns the request with a signature, the fields that it covers, and the path and query in their canonical form,
-    /// so that the server computes the signature from the same text. A `Cookie` field is not covered if cookies are
-    /// handled, because stored ones are added to it.
-    func signed(by signature: AWSSignature, handlingCookies handlesCookies: Bool) throws(TransportError) -> Request {
+    /// Returns the request with the fields that a signature covers, except the time, and with the path and query in their
+    /// canonical form, so that the server computes the signature from the same text. A file is hashed.
+    ///
+    /// - Parameter check: Called from time to time while a file is hashed; ends that with the error that it throws.
+    func prepared(
+        for signature: AWSSignature, check: @escaping @Sendable () throws -> Void
+    ) async throws -> Request {
         try signature.check()
         var request = self
-        let time = headers[.amzDate] ?? Date.now.ISO8601Format().filter { $0 != "-" && $0 != ":" }
-        request.headers[.amzDate] = time
         if let token = signature.sessionToken, !headers.contains(.amzSecurityToken) {
             request.headers.append(HTTPField(name: .amzSecurityToken, value: token))
         }
-        let bodyHash = if let hash = headers[.amzContentSHA256] { hash } else { try bodyHash(for: signature) }
-        request.headers[.amzContentSHA256] = bodyHash
+        if !headers.contains(.amzContentSHA256) {
+            request.headers[.amzContentSHA256] = try await bodyHash(for: signature, check: check)
+        }
         request.url = url.canonical
         // libcurl versions spell some addresses differently.
         if !headers.contains(.host) { request.headers[.host] = try request.url.checkedAuthority() }
+        return request
+    }
+
+    /// Returns the request, which was prepared, with the time and the signature. A `Cookie` field is not covered if cookies
+    /// are handled, because stored ones are added to it.
+    func signed(by signature: AWSSignature, handlingCookies handlesCookies: Bool) throws(TransportError) -> Request {
+        var request = self
+        let time = headers[.amzDate] ?? Date.now.ISO8601Format().filter { $0 != "-" && $0 != ":" }
+        request.headers[.amzDate] = time
+        let bodyHash = headers[.amzContentSHA256] ?? ""
         let canonical = CanonicalRequest(
             method: method.rawValue, path: request.url.path(percentEncoded: true),
             query: request.url.query(percentEncoded: true) ?? "",
@@ -198,24 +229,24 @@ extension Request {
         "trailer", "upgrade",
     ]
 
-    private func bodyHash(for signature: AWSSignature) throws(TransportError) -> String {
-        let digest = MessageDigest(.sha256)
+    private func bodyHash(for signature: AWSSignature, check: @escaping @Sendable () throws -> Void) async throws
+        -> String
+    {
+        let value: [UInt8]?
         switch body.content {
-        case .none: break
-        case .bytes(let data): digest.update(data.bytes)
+        case .none: value = MessageDigest.sha256([])
+        case .bytes(let data): value = MessageDigest.sha256(data)
         case .file(let path):
-            let length: FileLength
-            do throws(SystemError) {
-                length = try FileLength(ofFileAt: path)
-                if case .known = length { try digest.update(file: path) }
-            } catch {
+            do {
+                // Content that the system generates may be different when it is sent.
+                guard case .known = try FileLength(ofFileAt: path) else { return try unsignedBody(signature) }
+                value = try await onGlobalExecutor { try await MessageDigest.sha256(ofFile: path, check: check) }
+            } catch let error as SystemError {
                 throw TransportError(.requestBody(.file(path: path, reason: error.description)))
             }
-            // Content that the system generates may be different when it is sent.
-            guard case .known = length else { return try unsignedBody(signature) }
         case .writer: return try unsignedBody(signature)
         }
-        guard let value = digest.value else {
+        guard let value else {
             throw TransportError(.internalInconsistency("OpenSSL could not compute a digest."))
         }
         return ContentDigest(.sha256, Data(value)).hexadecimal
@@ -248,20 +279,6 @@ extension AWSSignature {
         }
         try check(accessKeyID, secretAccessKey, region, service, for: "Authorization")
         if let sessionToken { try check(sessionToken, for: "x-amz-security-token") }
-    }
-}
-
-extension MessageDigest {
-    /// Updates the digest with the contents of a file.
-    fileprivate func update(file path: String) throws(SystemError) {
-        let file = try RegularFile(path: path)
-        while file.remaining > 0 {
-            var chunk = Data(count: Int(min(file.remaining, 1 << 18)))
-            var bytes = chunk.mutableBytes
-            let count = try file.read(into: &bytes)
-            guard count > 0 else { break }
-            update(chunk.bytes.extracting(first: count))
-        }
     }
 }
 

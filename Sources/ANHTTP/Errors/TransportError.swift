@@ -369,8 +369,8 @@ public struct FailureContext: Hashable, Sendable {
     /// had not begun, or if the failure was found by the reader of the body, as when a body cannot be decoded. In the
     /// error of a call with several exchanges, such as those of retries and redirects, it is that of the last one.
     public var elapsed: Duration = .zero
-    /// The time limit that expired: one of ``Timeouts``, `Request.timeout` of the whole call, the time that
-    /// `RetryPolicy.deadline` left for the last attempt, or ``WebSocketOptions/pingTimeout``; `nil` if the failure is
+    /// The time limit that expired, or would have expired before the request is sent: one of ``Timeouts``, `Request.timeout`
+    /// of the whole call, `RetryPolicy.deadline` of all attempts, or ``WebSocketOptions/pingTimeout``; `nil` if the failure is
     /// not a timeout.
     public var timeLimit: Duration?
     /// The number of times that the transport sent the request, at least 1 even if it failed before; more than 1 if a
@@ -395,6 +395,10 @@ public struct FailureContext: Hashable, Sendable {
     package var endsWithinCoding = false
     /// The metrics of the exchange that failed; `nil` if it did not begin.
     package var metrics: TransferMetrics?
+
+    /// Whether the request was not sent, because the call has failed before: its time was over, or its token could not be
+    /// refreshed.
+    package var precedesSending = false
 
     /// Creates empty details: an empty ``url``, a ``sendCount`` of 1, a zero ``elapsed``, and nothing else.
     public init() {}

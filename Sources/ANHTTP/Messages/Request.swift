@@ -298,7 +298,7 @@ extension Request {
         set { self[EndWithResponse.self] = newValue }
     }
 
-    private enum EndWithResponse: RequestAttribute {
+    private enum EndWithResponse: CallAttribute {
         static var defaultValue: Bool { false }
     }
 }

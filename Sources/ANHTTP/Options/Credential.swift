@@ -100,7 +100,8 @@ public enum AuthenticationScheme: Hashable, Sendable, CaseIterable, CustomString
 /// characters are percent-encoded, and the parameters are sorted, each with `=`. `Accept-Encoding` is covered if it is a
 /// field of the request, but not if the transport adds it; see ``TransferOptions/decodesContent``.
 ///
-/// Bytes and files are hashed before they are sent, so a file is read twice. A streamed body can be signed only for the
+/// Bytes and files are hashed before they are sent, so a file is read twice: on the global executor, and within the time
+/// limits of the request. A request that waits for a connection is signed when it gets one. A streamed body can be signed only for the
 /// service `s3` over https, as `UNSIGNED-PAYLOAD`, or with an `x-amz-content-sha256` field set by the request;
 /// otherwise the request fails with ``TransportError/Reason/invalidRequest(_:)``.
 ///

@@ -59,7 +59,7 @@ extension Request {
     }
 }
 
-private enum WebSocketUpgrade: RequestAttribute {
+private enum WebSocketUpgrade: CallAttribute {
     static var defaultValue: WebSocketOptions? { nil }
 }
 

@@ -388,7 +388,9 @@ extension Pipeline {
                     token.standing == .outdated && call.exchangeCount == exchangeCount
                     && !(error is CancellationError)
                 guard isUnsent || error is OutdatedToken else { throw error }
+                let outdated = token
                 token = try await tokenToCarry(of: authenticator, for: request, &call)
+                token.inherit(from: outdated)
                 continue
             }
             guard response.head.status.code == 401, !isLastTry else { return response }
@@ -434,9 +436,13 @@ extension Pipeline {
         _ call: inout Call
     ) async throws -> Authenticator.Ticket {
         report(.refreshingToken, of: &call)
-        let ticket = try await waiting(upTo: request.timeLeft) { try await authenticator.renew(after: refused) }
-        guard let ticket else { throw TransportError.timedOut(.request, request.expiredTimeout, FailureContext()) }
-        return ticket
+        do {
+            let ticket = try await waiting(upTo: request.timeLeft) { try await authenticator.renew(after: refused) }
+            guard let ticket else { throw TransportError.unsent(after: request.expiredTimeout) }
+            return ticket
+        } catch {
+            throw SessionError.precedingSending(error)
+        }
     }
 
     /// Replaces the token of a request that has waited since it was authorized, if another one has to be sent.
@@ -525,6 +531,8 @@ final class SentToken: Sendable {
         /// The last one of these that a server has refused.
         var refused: Authenticator.Ticket?
         var standing: Standing
+        /// The turns of rate limits that were waited for, but not used.
+        var turns: [ObjectIdentifier: TokenBucket.Turn] = [:]
     }
 
     /// Whether the token can be sent.
@@ -541,6 +549,27 @@ final class SentToken: Sendable {
     init(_ authenticator: Authenticator, _ ticket: Authenticator.Ticket, isDue: Bool) {
         self.authenticator = authenticator
         state = Lock(State(tickets: [ticket], standing: isDue ? .due : .usable))
+    }
+
+    /// Takes over what the request has waited for with an outdated token.
+    fileprivate func inherit(from outdated: SentToken) {
+        let turns = outdated.state.withLock(\.turns)
+        if !turns.isEmpty { state.withLock { $0.turns = turns } }
+    }
+
+    /// Keeps the turn of a rate limit for the request that takes the place of this one, whose token is outdated; returns
+    /// `false` if the token is not.
+    func keepTurn(_ turn: TokenBucket.Turn, of limit: AnyObject) -> Bool {
+        state.withLock { state in
+            guard state.standing == .outdated else { return false }
+            state.turns[ObjectIdentifier(limit)] = turn
+            return true
+        }
+    }
+
+    /// Returns the turn that was kept for the request; `nil` if there is none.
+    func takeTurn(of limit: AnyObject) -> TokenBucket.Turn? {
+        state.withLock { $0.turns.isEmpty ? nil : $0.turns.removeValue(forKey: ObjectIdentifier(limit)) }
     }
 
     var standing: Standing {

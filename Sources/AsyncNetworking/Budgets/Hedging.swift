@@ -21,7 +21,8 @@ import Synchronization
 /// Only requests with a safe or idempotent method (RFC 9110 §9.2), or with an `Idempotency-Key`, and with a replayable
 /// body are repeated, and at most 5 % of them, so that a server that is slow because of its load gets little more.
 /// The time includes the body if it is collected in memory, and otherwise ends with the head. The events of both
-/// requests are reported. Copies, and the sessions that have one, share the statistics.
+/// requests are reported. Interceptors inside this one run in child tasks, which do not share the isolation of the task that
+/// makes the request. Copies, and the sessions that have one, share the statistics.
 public struct Hedging: Interceptor, FieldPreservingInterceptor {
     private let statistics: Statistics
 

@@ -46,6 +46,7 @@ public struct RequestCoalescing: Interceptor, FieldPreservingInterceptor {
         guard case .collected(let limit) = next.delivery, request.method == .get, request.body.length == 0,
             request.hasOnlyTimeout, !request.isHedge, !Authenticator.isWithinRefresh
         else { return try await next(request) }
+        var hasWaitedInVain = false
         while true {
             // Anew each time, because a token that is set meanwhile ends the wait.
             let key = Key(
@@ -62,7 +63,11 @@ public struct RequestCoalescing: Interceptor, FieldPreservingInterceptor {
             case .failure(let error)??: throw error
             // The next one takes its place.
             case .abandoned??, .some(nil): try Task.checkCancellation()
-            case nil: throw TransportError.timedOut(.queue, request.expiredTimeout, FailureContext())
+            // The next one has the token of now. If that is set with each response, they would all be sent in turn.
+            case .unshared??:
+                if hasWaitedInVain { return try await next(request) }
+                hasWaitedInVain = true
+            case nil: throw TransportError.timedOut(.queue, request.nextTimeout, FailureContext(request.url))
             }
         }
     }
@@ -88,7 +93,7 @@ public struct RequestCoalescing: Interceptor, FieldPreservingInterceptor {
             // The request may have got the token of another user.
             let isShared = await next.pipeline.tokenGenerations == key.tokens
             let isOwn = Self.mayBeOfLimit(.success(response.head), request)
-            flights.end(flight, key, isShared && !isOwn ? .response(response) : .abandoned)
+            flights.end(flight, key, isOwn ? .abandoned : isShared ? .response(response) : .unshared)
             return response.open
         } catch {
             let isOwn = error is CancellationError || Self.mayBeOfLimit(.failure(error), request)
@@ -141,8 +146,10 @@ extension RequestCoalescing {
     fileprivate enum Outcome: Sendable {
         case response(SharedResponse)
         case failure(any Error)
-        /// The request was cancelled.
+        /// The request was cancelled, or has ended because of its own time limit.
         case abandoned
+        /// The program has set a token meanwhile.
+        case unshared
     }
 }
 

@@ -19,7 +19,8 @@ import FoundationEssentials
 ///
 /// A request whose time limit would expire before its turn fails at once with
 /// ``ANHTTP/TransportError/Reason/timedOut(_:)`` in the phase ``ANHTTP/TransportError/TimeoutPhase/queue``. A request
-/// that is cancelled before it is sent gives its turn to the next one that arrives.
+/// that is cancelled or fails before it is sent gives its turn to the next one that arrives. One whose token the program
+/// has set meanwhile keeps it.
 public struct RequestRateLimit: Interceptor, FieldPreservingInterceptor {
     private let ledger: Ledger
 
@@ -38,16 +39,20 @@ public struct RequestRateLimit: Interceptor, FieldPreservingInterceptor {
     /// Sends the request when its turn has come.
     public func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
         let origin = next.pipeline.origin(of: request)
-        let left = request.timeLeft
         try Task.checkCancellation()
-        guard let turn = await ledger.take(origin, next.pipeline.clock, within: left) else {
-            throw TransportError.timedOut(.queue, request.expiredTimeout ?? left, FailureContext())
+        let kept = request.token?.takeTurn(of: ledger)
+        var turn = kept
+        if kept == nil { turn = await ledger.take(origin, next.pipeline.clock, within: request.timeLeft) }
+        guard let turn else {
+            throw TransportError.timedOut(.queue, request.nextTimeout, FailureContext(request.url))
         }
         do {
-            if turn.wait > .zero { try await next.pipeline.pause(turn.wait) }
+            if kept == nil, turn.wait > .zero { try await next.pipeline.pause(turn.wait) }
             return try await next(request)
         } catch {
-            if error is CancellationError, await !next.hasSent { await ledger.giveBack(turn, origin) }
+            if await !next.hasSent, request.token?.keepTurn(turn, of: ledger) != true {
+                await ledger.giveBack(turn, origin)
+            }
             throw error
         }
     }

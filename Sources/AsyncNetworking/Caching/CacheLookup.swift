@@ -21,10 +21,10 @@ struct CacheLookup: Sendable {
     /// The number of invalidations before the request.
     private let start: UInt64
 
-    init(_ request: Request, _ policy: CachePolicy, mayChangeFields: Bool, in session: SessionCache) {
+    init(_ request: Request, _ policy: CachePolicy, laterChange: FieldChange, in session: SessionCache) {
         self.session = session
         sent = request
-        self.request = session.request(request, policy, mayChangeFields: mayChangeFields)
+        self.request = session.request(request, policy, laterChange: laterChange)
         key = CacheKey(target: self.request.target)
         start = session.cache.invalidations
     }

@@ -72,10 +72,15 @@ extension Pipeline {
     @inline(never)
     private func cacheLookup(_ request: Request, in cache: SessionCache) -> CacheLookup {
         // What interceptors around the exchange change, such as credentials, is not visible here.
-        let isIntercepted = [attemptInterceptors, request.attemptInterceptors].joined().contains {
-            !($0 is any FieldPreservingInterceptor)
+        var change = FieldChange.none
+        for interceptor in [attemptInterceptors, request.attemptInterceptors].joined() {
+            guard let preserving = interceptor as? any FieldPreservingInterceptor else {
+                change = .any
+                break
+            }
+            if preserving.addsFields { change = .additions }
         }
-        return CacheLookup(request, request.cachePolicy ?? cachePolicy, mayChangeFields: isIntercepted, in: cache)
+        return CacheLookup(request, request.cachePolicy ?? cachePolicy, laterChange: change, in: cache)
     }
 
     /// Waits until another request's flight ends, or would do so only after this request. Returns whether it ended without
@@ -253,7 +258,7 @@ extension Pipeline {
         let whole = cacheLookup(request, in: lookup.session)
         // Ends with its exchange. A session that is shut down waits for it, as for a request of its caller.
         Task { [self, request] in
-            var call = Call(of: task.id, delivery: .streamed, start: uptime.elapsed)
+            var call = Call(of: task, delivery: .streamed, start: uptime.elapsed)
             call.credentialOrigin = credentialOrigin
             // Another validation may have ended between the look-up and the beginning of this one.
             let entries = await whole.entries()

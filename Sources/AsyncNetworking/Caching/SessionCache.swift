@@ -55,14 +55,14 @@ final class SessionCache: Sendable {
 
     /// Returns a request as the rules see it.
     @inline(never)
-    func request(_ request: Request, _ policy: CachePolicy, mayChangeFields: Bool) -> CacheRequest {
+    func request(_ request: Request, _ policy: CachePolicy, laterChange: FieldChange) -> CacheRequest {
         var headers = request.headers
         // The responses are those to one user, also after a refresh.
         if let token = request.token { headers[.authorization] = token.ticket.lineage.value }
         return CacheRequest(
             target: CacheKey.target(request.url), method: request.method, headers: headers, mode: policy.mode,
             hasBody: request.body.length != 0, decodesContent: request.sharedOptions?.value.decodesContent ?? true,
-            mayAddCookies: mayAddCookies(request), mayChangeFields: mayChangeFields, owner: owner(of: request),
+            mayAddCookies: mayAddCookies(request), laterChange: laterChange, owner: owner(of: request),
             salt: cache.salt)
     }
 
@@ -75,7 +75,7 @@ final class SessionCache: Sendable {
     /// a cookie, or if credentials may have been added after the look-up.
     func ownerOfResponse(to request: Request, _ cached: CacheRequest, _ head: ResponseHead) -> UInt64 {
         let isOfSession =
-            cached.mayAddCookies || cached.mayChangeFields || mayAddCookies(request)
+            cached.mayAddCookies || cached.laterChange == .any || mayAddCookies(request)
             || head.headers.contains(.setCookie)
         return isOfSession ? cached.owner.session : cached.owner.credentials
     }

@@ -49,24 +49,6 @@ struct DigestChecks {
     }
 }
 
-/// Gives other tasks a turn while files are read and hashed, which blocks a thread of the pool: with one CPU there is no
-/// other one.
-package struct HashingTurns: Sendable {
-    private static let length = 4 << 20
-    /// The number of bytes before the next turn of others.
-    private var left = length
-
-    package init() {}
-
-    /// Notes a number of hashed bytes; yields after each 4 MiB.
-    package mutating func pass(_ count: Int) async {
-        left -= count
-        guard left <= 0 else { return }
-        left = Self.length
-        await Task.yield()
-    }
-}
-
 extension ContentDigest.Algorithm {
     /// The function that computes digests by the algorithm.
     var function: MessageDigest.Algorithm {

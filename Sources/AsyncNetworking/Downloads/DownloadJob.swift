@@ -116,13 +116,15 @@ extension SessionManager {
     /// Requests the missing bytes of a file, as often as necessary, and writes them: all requests are one call.
     private nonisolated func fill(_ file: DownloadFile, by task: RunningTask) async throws -> Response<Void> {
         let events = DownloadEvents(task.core)
+        var request = task.request
+        file.prepare(&request)
         return try await pipeline.call(
-            task.erased, task.gatedRequest { file.prepare(&$0) }, delivery: .streamed, reporting: events
+            task.erased, request, delivery: .streamed, reporting: events
         ) { request, call in
             // Each further request to a server is made from the first one, so that their changes do not add up.
             var first = request
             var next = request
-            var segment = Call(of: call.taskID, delivery: .streamed, monitor: call.monitor, start: call.start)
+            var segment = Call(of: task.erased, delivery: .streamed, monitor: call.monitor, start: call.start)
             while true {
                 events.setSegmented(false)
                 let end: PartEnd

@@ -10,15 +10,8 @@ struct Retries: Sendable {
     fileprivate(set) var plan: RetryPlan
     /// Whether the program has decided that there is no further attempt.
     fileprivate var isStopped = false
-    /// Measures the time of the session.
-    fileprivate let uptime: Stopwatch
-    /// The session's uptime at the first attempt.
-    fileprivate let start: Duration
-    /// Measures the time since the first attempt; `nil` without a deadline.
-    fileprivate let stopwatch: Stopwatch?
-
-    /// The time since the first attempt.
-    fileprivate var elapsed: Duration { uptime.elapsed - start }
+    /// Measures the time since the first attempt.
+    fileprivate let stopwatch: Stopwatch
 
     /// The attempts so far.
     var history: RetryHistory { plan.history }
@@ -37,7 +30,11 @@ extension Pipeline {
     func retry(_ request: Request, _ call: inout Call, _ next: Next) async throws -> OpenResponse {
         var request = request
         beginRetries(of: &request, &call)
+        // The caller may repeat the request as well, and asks whether any attempt was seen.
+        var earlier = call.seen
+        defer { call.seen.formUnion(earlier) }
         while true {
+            earlier.formUnion(call.seen)
             call.beginAttempt()
             var response: OpenResponse
             do {
@@ -73,6 +70,8 @@ extension Pipeline {
         after error: any Error, hasProgress: Bool = false, of request: Request, _ call: inout Call
     ) async throws {
         guard !(error is CancellationError) else { throw error }
+        // The request of a refresh is one of a session, and so is that of an interceptor to another one.
+        let error = SessionError.lowering(error)
         // The program's decision may make requests.
         await call.exchanges.close()
         if hasProgress { call.retries?.plan.noteProgress() }
@@ -85,30 +84,32 @@ extension Pipeline {
     /// Begins to count the attempts of a call, unless that has begun, and limits their time.
     @inline(never)
     private func beginRetries(of request: inout Request, _ call: inout Call) {
-        if call.retries == nil {
-            var policy = request.retryPolicy ?? retryPolicy
-            // Those of a segment are among the attempts of its download.
-            if let left = request.attemptsTimeLeft { policy.deadline = min(policy.deadline ?? left, left) }
-            let retries = Retries(
-                plan: RetryPlan(policy), uptime: uptime, start: uptime.elapsed,
-                stopwatch: policy.deadline == nil ? nil : Stopwatch(clock))
-            if let budget = retries.plan.budget {
-                let url = strictURL(request.url, for: request)
-                state.withLock { $0.retryBudgets.deposit(url, budget, now: retries.start) }
-            }
-            call.retries = retries
+        var policy = request.retryPolicy ?? retryPolicy
+        // Those of a segment are among the attempts of its download.
+        if let left = request.attemptsTimeLeft {
+            let end = (call.retries?.stopwatch.elapsed ?? .zero) + left
+            policy.deadline = min(policy.deadline ?? end, end)
         }
-        // An interceptor around the call may have asked again.
-        call.retries?.plan.stop(because: nil)
-        call.retries?.isStopped = false
+        if call.retries == nil {
+            let plan = RetryPlan(policy)
+            if let budget = plan.budget {
+                let (url, now) = (strictURL(request.url, for: request), uptime.elapsed)
+                state.withLock { $0.retryBudgets.deposit(url, budget, now: now) }
+            }
+            call.retries = Retries(plan: plan, stopwatch: Stopwatch(clock))
+        } else {
+            // An interceptor around the call asks again, perhaps with another policy.
+            call.retries?.plan.goOn(by: policy)
+            call.retries?.isStopped = false
+        }
         limitAttempts(of: &request, call)
     }
 
     /// Limits the time of a request's attempts to what the policy leaves for those of a call.
     @inline(never)
     func limitAttempts(of request: inout Request, _ call: Call) {
-        if let retries = call.retries, let deadline = retries.plan.policy.deadline, let start = retries.stopwatch {
-            request.limitAttempts(to: deadline, since: start)
+        if let retries = call.retries, let deadline = retries.plan.policy.deadline {
+            request.limitAttempts(to: deadline, since: retries.stopwatch)
         }
     }
 
@@ -146,7 +147,7 @@ extension Pipeline {
             if case .stop = decision { call.retries?.isStopped = true }
         }
         let timing = RetryPlan.Timing(
-            elapsed: retries.elapsed, left: request.callTimeLeft, now: Int64(now().timeIntervalSince1970),
+            elapsed: retries.stopwatch.elapsed, left: request.callTimeLeft, now: Int64(now().timeIntervalSince1970),
             unit: randomUnit())
         switch plan.step(after: result, of: request, seen: call.seen, decision: decision, at: timing) {
         case .finish:
@@ -193,10 +194,10 @@ extension Pipeline {
 }
 
 extension OpenResponse {
-    /// Receives the rest of a body that is collected, if the transport has not awaited its end because the response might
-    /// have been discarded.
+    /// Receives the rest of a body that is collected, if its end was not awaited: the transport hands a response that might
+    /// be discarded over before, and one of the program's own, or an interceptor, may return any as a stream.
     fileprivate mutating func receiveBody(_ delivery: BodyDelivery) async throws {
-        guard case .collected(let limit) = delivery, head.mayBeDiscarded, !body.isWhole else { return }
+        guard case .collected(let limit) = delivery, !body.isWhole else { return }
         body = body.collected(as: try await body.collect(upTo: limit))
     }
 }

@@ -6,7 +6,7 @@ import HTTPTypes
 
 /// The state of one request's retries. Decides about further attempts without side effects.
 package struct RetryPlan {
-    package let policy: RetryPolicy
+    package private(set) var policy: RetryPolicy
     package private(set) var history = RetryHistory()
     /// The number of attempts before the last one that made progress.
     private var attemptsBeforeProgress = 0
@@ -163,9 +163,16 @@ package struct RetryPlan {
         return attempt
     }
 
-    /// Records why there is no further attempt, or, with `nil`, that the caller makes one nevertheless.
-    package mutating func stop(because reason: RetryHistory.StopReason?) {
+    /// Records why there is no further attempt.
+    package mutating func stop(because reason: RetryHistory.StopReason) {
         history.stop = reason
+    }
+
+    /// Records that the caller makes another attempt nevertheless, of a request with this policy. The attempts are counted
+    /// on.
+    package mutating func goOn(by policy: RetryPolicy) {
+        self.policy = policy
+        history.stop = nil
     }
 }
 

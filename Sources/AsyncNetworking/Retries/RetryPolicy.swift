@@ -40,6 +40,10 @@ public import HTTPTypes
 /// tasks, including ``DataTask``, when the head has arrived. As an exception, a download to a file whose response ends
 /// early is continued from the byte where it ended, if ``ResumeData`` would permit it; that, too, counts as a retry, but if
 /// bytes had arrived, the ``backoff`` begins anew and the ``budget`` is not used.
+///
+/// The failed exchange of a session in an ``Authenticator``'s refresh counts as one of the request, which was not sent: any
+/// method is retried. If an interceptor around the call sends further requests, the policy of each applies to it, and the
+/// attempts of the call are counted on.
 public struct RetryPolicy: Sendable {
     /// The maximum number of retries; 2 by default. With 0 or less there are no retries, and ``deadline`` and
     /// ``decision`` have no effect.
@@ -245,7 +249,8 @@ extension RetryPolicy {
 extension TransportError {
     /// Whether a server may have seen the request, so that it may have acted on it.
     package var mayHaveReachedServer: Bool {
-        switch reason {
+        if context.precedesSending { return false }
+        return switch reason {
         case .invalidURL, .unsupportedScheme, .invalidRequest, .unsupported, .cannotResolve, .cannotConnect, .proxy:
             false
         // With TLS 1.3, the server may refuse the certificate after it has received the request.

@@ -73,7 +73,7 @@ extension SessionManager {
         ) { transfer in
             let core = transfer.core
             return try await self.perform(
-                transfer.erased, transfer.gatedRequest(), delivery: .streamed, reporting: core
+                transfer.erased, transfer.request, delivery: .streamed, reporting: core
             ) { head, responseBody in
                 core.receive(head)
                 core.accept(responseBody)
@@ -115,7 +115,7 @@ extension SessionManager {
         let limit = task.request.options(inheriting: pipeline.options).value.maximumBodySize
         let start = pipeline.uptime.elapsed
         var response = try await perform(
-            task.erased, task.gatedRequest(), delivery: .streamed, reporting: core
+            task.erased, task.request, delivery: .streamed, reporting: core
         ) { head, body in
             core.receive(head)
             core.accept(body)

@@ -394,18 +394,16 @@ struct RunningTask: Sendable {
     let request: Request
 
     var erased: AnySessionTask { AnySessionTask(core) }
+}
 
-    /// Returns the request with a body that is read only while the task may run.
-    ///
-    /// A body of at most one chunk is passed unchanged.
+extension TaskCore {
+    /// Lets the body of a request of the task be read only while the task may run, and be sent although the response is
+    /// complete. A body of at most one chunk is read at any time.
     @inline(never)
-    func gatedRequest(_ change: (inout Request) -> Void = { _ in }) -> Request {
-        var request = request
-        change(&request)
-        if case .none = request.body.content { return request }
+    func gate(_ request: inout Request) {
+        if case .none = request.body.content { return }
         request.endsWithResponse = true
-        if let length = request.body.length, length <= RequestBody.chunkSize { return request }
-        request.body.gate = { [core] in try await core.waitUntilRunning() }
-        return request
+        if let length = request.body.length, length <= RequestBody.chunkSize { return }
+        request.body.gate = { try await self.waitUntilRunning() }
     }
 }

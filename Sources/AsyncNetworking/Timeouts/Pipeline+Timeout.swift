@@ -101,13 +101,17 @@ extension Request {
     @inline(never)
     var expiredTimeout: Duration? { self[TimeLimits.self]?.expired }
 
+    /// The limit of the call or of its attempts that expires first; `nil` without a limit.
+    @inline(never)
+    var nextTimeout: Duration? { self[TimeLimits.self]?.next?.duration }
+
     /// Limits the total time of an exchange to the time left.
     ///
     /// - Throws: `TransportError.timedOut` if no time is left.
     @inline(never)
     fileprivate mutating func limitToTimeLeft() throws(TransportError) {
         guard var limits = self[TimeLimits.self], let left = limits.timeLeft else { return }
-        guard left > .zero else { throw .timedOut(.request, limits.expired, FailureContext()) }
+        guard left > .zero else { throw .unsent(after: limits.expired) }
         guard var options else { return }
         let own = options.timeouts.total == limits.exchange?.reduced ? limits.exchange?.own : options.timeouts.total
         let reduced = min(own ?? left, left)
@@ -125,6 +129,15 @@ extension Request {
             let limit = expiredTimeout
         else { return error }
         return TransportError.timedOut(phase, limit, failure.context)
+    }
+}
+
+extension TransportError {
+    /// The error of a request whose time is over before it is sent.
+    static func unsent(after limit: Duration?) -> TransportError {
+        var context = FailureContext()
+        context.precedesSending = true
+        return .timedOut(.request, limit, context)
     }
 }
 
@@ -167,10 +180,15 @@ private struct TimeLimits: RequestAttribute, Sendable {
     }
 
     /// The time left until the first limit expires, at least zero; `nil` if nothing is measured yet.
-    var timeLeft: Duration? { [call?.left, attempts?.left].compactMap(\.self).min() }
+    var timeLeft: Duration? { next?.left }
+
+    /// The limit that expires first, that of the call if both do; `nil` if nothing is measured yet.
+    var next: TimeLimit? {
+        [call, attempts].compactMap(\.self).filter { $0.left != nil }.min { $0.left ?? .zero < $1.left ?? .zero }
+    }
 
     /// The duration of the limit that has expired, that of the call first; `nil` if both have time left.
-    var expired: Duration? { [call, attempts].compactMap(\.self).first { $0.left == .zero }?.duration }
+    var expired: Duration? { next.flatMap { $0.left == .zero ? $0.duration : nil } }
 }
 
 private struct TimeLimit: Sendable {

@@ -190,7 +190,7 @@ private final class UploadJob {
         // Read before the child task begins, which may be after the interim response.
         let number = core.eventCount
         async let _ = Self.noteInterim(of: core, machine, in: record, after: number, now: now)
-        let response = try await pipeline.respond(to: RunningTask(core: core, request: request).gatedRequest(), &call)
+        let response = try await pipeline.respond(to: request, &call)
         let result = try await pipeline.read(response, of: call) { [maximumBodySize] head, body in
             let data = try await body.collect(upTo: maximumBodySize)
             return Response(data, head: head, ending: body.ending ?? ResponseEnding())

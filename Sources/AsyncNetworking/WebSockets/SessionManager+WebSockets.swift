@@ -57,6 +57,8 @@ extension SessionManager {
         defer { registry.end(task.id) }
         return try await pipeline.call(task, request, delivery: .streamed, reporting: nil) { request, call in
             defer { seen = call.seen }
+            var request = request
+            request.webSocketOptions = options
             let response = try await pipeline.respond(to: request, &call)
             return try await pipeline.read(response, of: call) { head, response in
                 guard head.status.code == 101, let link = head.webSocket else {

@@ -3,7 +3,9 @@
 import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
+import Glibc
 import HTTPTypes
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct SignaturesTests {
@@ -18,7 +20,8 @@ import Testing
     private static let emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
     private func manager(
-        for server: StubServer, change: (inout AWSSignature) -> Void = { _ in }
+        for server: StubServer, change: (inout AWSSignature) -> Void = { _ in },
+        configure: (inout SessionConfiguration) -> Void = { _ in }
     ) -> SessionManager {
         var signature = Self.signature
         change(&signature)
@@ -31,6 +34,7 @@ import Testing
                     ConnectionOptions.HostOverride(
                         host: $0, port: 80, address: "127.0.0.1", addressPort: Int(server.endpoint.port))
                 }
+                configure(&$0)
             })
     }
 
@@ -85,6 +89,68 @@ import Testing
             }
         }
     }
+
+    /// Hashing the file would take hours.
+    @MainActor @Test(arguments: ["its task", "its time", "its session"])
+    func `the hash of a file ends with the request, and the main actor is free meanwhile`(end: String) async throws {
+        let directory = try TemporaryDirectory()
+        let path = try directory.write(Data(), to: "body")
+        try unsafe #require(truncate(path, 1 << 42) == 0)
+        try await StubServer.with { server in
+            let (starts, continuation) = AsyncStream.makeStream(of: Void.self)
+            let manager = manager(
+                for: server, configure: { $0.eventMonitors = [ExchangeStarts(continuation: continuation)] })
+            let request = try manager.request(.put, "x", body: .file(path))
+            let task = Task {
+                var request = request
+                if end == "its time" { request.timeout = .milliseconds(50) }
+                _ = try await manager.data(for: request)
+            }
+            for await _ in starts { break }
+            if end == "its task" { task.cancel() }
+            if end == "its session" { await manager.shutdown(draining: .zero) }
+            if end == "its time" {
+                let error = try await sessionError { try await task.value }
+                #expect(error.reason == .timedOut(.request))
+                #expect(error.context?.timeLimit == .milliseconds(50))
+            } else {
+                await #expect(throws: CancellationError.self) { try await task.value }
+            }
+            #expect(server.activity.requests.isEmpty)
+        }
+    }
+
+    private struct ExchangeStarts: EventMonitor {
+        let continuation: AsyncStream<Void>.Continuation
+
+        func receive(_ event: TaskEvent, of task: AnySessionTask) {
+            if case .exchange(_, .started) = event { continuation.yield() }
+        }
+    }
+
+    @Test func `a request is signed when it leaves the queue`() async throws {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            server.route("/held", Script([.wait(gate), .reply(Reply(body: .string("held")))]))
+            server.route("/x", .text("x"))
+            let manager = manager(for: server, configure: { $0.connectionLimits.maximumConnectionsPerHost = 1 })
+            async let held = manager.get("held")
+            try await server.requests(count: 1)
+            async let queued = manager.get("x")
+            try await eventually { await manager.snapshot().hosts.contains { !$0.waiting.isEmpty } }
+            let start = Self.time
+            // Times have whole seconds.
+            try await eventually { Self.time != start }
+            gate.open()
+            _ = try await (held, queued)
+            let times = server.activity.requests.compactMap { $0.headers["x-amz-date"] }
+            #expect(times.count == 2)
+            #expect(times.last ?? "" > start)
+            #expect(server.activity.requests.last?.headers["Authorization"]?.contains("Signature=") == true)
+        }
+    }
+
+    private static var time: String { Date.now.ISO8601Format().filter { $0 != "-" && $0 != ":" } }
 
     @Test(arguments: [RequestBody.stream(AsyncStreamOf([Data("hello".utf8)])), .file("/proc/cpuinfo")])
     func `a body that is not known before it is sent cannot be signed without its hash`(body: RequestBody) async throws

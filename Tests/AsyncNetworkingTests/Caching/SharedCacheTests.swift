@@ -47,6 +47,32 @@ import Testing
         #expect(try await get(0xE8) == "1 200 cache")
     }
 
+    /// Adds a field with another value to each request, as a trace does.
+    private struct Tracing: FieldPreservingInterceptor {
+        let count = Lock(0)
+        var addsFields: Bool { true }
+
+        func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+            var request = request
+            request.headers[try #require(HTTPField.Name("X-Trace"))] = "\(count.withLock { $0 += 1; return $0 })"
+            return try await next(request)
+        }
+    }
+
+    @Test(arguments: [("X-Language", "1 200 cache"), ("X-Trace", "2 200 network")])
+    func `an interceptor that adds the fields of a trace adds no credentials`(
+        field: String, second: String
+    ) async throws {
+        let (one, two) = (
+            origin.manager { $0.attemptInterceptors = [Tracing()] },
+            origin.manager { $0.attemptInterceptors = [Tracing()] }
+        )
+        origin.fields = [.cacheControl: "max-age=60", .vary: field]
+        let fields: HTTPFields = [try #require(HTTPField.Name("X-Language")): "de"]
+        #expect(try await get(from: one, fields) == "1 200 network")
+        #expect(try await get(from: two, fields) == second)
+    }
+
     @Test func `a response that sets a cookie is not used in another session`() async throws {
         let (one, two) = (origin.manager(), origin.manager())
         origin.fields = [.cacheControl: "public, max-age=60", .setCookie: "a=b"]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANSystem
 import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
@@ -658,6 +659,51 @@ extension StubServer {
         #expect(
             transport.requests.map { $0.request.headers[.range] }
                 == [nil, "bytes=400-", "bytes=650-"] + (breaksOff ? ["bytes=2-"] : []))
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `the connection of a response that is not read is free before a token is refreshed`() async throws {
+        let lost = TransportError(.connectionLost(.inBody(received: 400, expected: 1000)))
+        let base = try url("http://a.example/")
+        let (isOpen, wasOpen) = (Lock(false), Lock<Bool?>(nil))
+        let authenticator = Authenticator(for: [base], token: Authenticator.Token("t")) { _ in
+            wasOpen.set(\.self, to: isOpen.withLock(\.self))
+            return Authenticator.Token("u")
+        }
+        let transport = MockTransport { request in
+            switch (request.headers[.range], request.headers[.authorization]) {
+            case (nil, "Bearer t"):
+                return MockResponse([
+                    .head(.ok, [.contentLength: "1000", .eTag: "\"1\""]), .chunk(Self.bytes.prefix(400)), .fail(lost),
+                ])
+            case (nil, _): return .data(Self.bytes)
+            default:
+                // The next request needs another token.
+                await authenticator.setToken(nil)
+                isOpen.set(\.self, to: true)
+                return MockResponse([
+                    .head(.partialContent, [.contentRange: "bytes 500-999/1000"]), .chunk(Data(count: 100)), .hang,
+                ])
+            }
+        }
+        let monitor = ExchangeEnds { isOpen.set(\.self, to: false) }
+        let manager = SessionManager(on: transport) {
+            $0.authentication.authenticators = [authenticator]
+            $0.eventMonitors = [monitor]
+        }
+        let error = try await sessionError { _ = try await manager.download("x", to: .file(file)).value }
+        _ = try await manager.download(resuming: try #require(error.resumeData)).value
+        #expect(wasOpen.withLock(\.self) == false)
+        #expect(try directory.read("file") == Self.bytes)
+    }
+
+    /// Runs a closure at the end of each exchange.
+    private struct ExchangeEnds: EventMonitor {
+        let end: @Sendable () -> Void
+
+        func receive(_ event: TaskEvent, of task: AnySessionTask) {
+            if case .exchange(_, .finished) = event { end() }
+        }
     }
 
     @Test(arguments: ["Repr-Digest", "Content-Digest"])

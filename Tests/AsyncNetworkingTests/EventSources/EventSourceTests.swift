@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANSystem
 import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
@@ -73,12 +74,45 @@ import Testing
 
     // MARK: Reconnecting
 
-    @Test func `a POST that was redirected is not sent again if the next host cannot be reached`() async throws {
+    @Test(arguments: [true, false])
+    func `a POST that was redirected is not sent again if the next host cannot be reached`(
+        isRetried: Bool
+    ) async throws {
         let transport = MockTransport(
-            .redirect(.seeOther, to: "http://b.example/"), .failure(TransportError(.cannotConnect(.refused))))
-        let (events, _) = try await collect(session(transport).events(for: Self.request(.post)))
+            .redirect(.temporaryRedirect, to: "http://b.example/"), .failure(TransportError(.cannotConnect(.refused))))
+        let session = session(transport) {
+            $0.interceptors = [
+                Intercepting { request, next in
+                    var request = request
+                    if isRetried { request.retryPolicy = RetryPolicy(limit: 2) }
+                    return try await next(request)
+                }
+            ]
+        }
+        let (events, _) = try await collect(session.events(for: Self.request(.post)))
         #expect(throws: Interrupted.self) { try events.get() }
         #expect(transport.requests.count == 2)
+    }
+
+    @Test func `a POST is repeated if the refresh of its token has failed, before it was sent`() async throws {
+        let refreshes = Lock(0)
+        let base = try url("http://a.example/")
+        let transport = MockTransport(.events(Self.events(1...1)))
+        let session = session(transport) {
+            $0.authentication.authenticators = [
+                Authenticator(for: [base]) { _ in
+                    let number = refreshes.withLock {
+                        $0 += 1; return $0
+                    }
+                    let lost = TransportError(.connectionLost(.beforeResponse))
+                    if number == 1 { throw SessionError.transport(lost) }
+                    return Authenticator.Token("t")
+                }
+            ]
+        }
+        let (events, waits) = try await collect(session.events(for: Self.request(.post)), passing: 1)
+        #expect(try events.get() == Self.events(1...1))
+        #expect(waits == [.seconds(3)])
     }
 
     @Test func `a source continues after the end of a response with the last ID, after 3 s`() async throws {

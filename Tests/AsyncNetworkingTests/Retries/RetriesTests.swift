@@ -147,6 +147,140 @@ import Testing
         #expect(transport.requests.count == (isSeen ? 2 : 4))
     }
 
+    @Test(arguments: ["the refresh takes it", "an interceptor takes it", "there is none"])
+    func `a POST whose time is over before it is sent is not one that a server may have seen`(reason: String)
+        async throws
+    {
+        let transport = MockTransport(.text("x"))
+        let base = try url("http://a.example/")
+        let manager = manager(transport) { _ in
+        } configure: { [clock] in
+            switch reason {
+            case "the refresh takes it":
+                $0.authentication.authenticators = [
+                    Authenticator(for: [base]) { _ in
+                        try await clock.sleep(for: .seconds(60))
+                        return Authenticator.Token("t")
+                    }
+                ]
+            case "an interceptor takes it":
+                $0.attemptInterceptors = [
+                    Intercepting { request, next in
+                        clock.advance(by: .seconds(2))
+                        return try await next(request)
+                    }
+                ]
+            default: $0.retryPolicy.deadline = .zero
+            }
+        }
+        let limit = reason == "there is none" ? Duration.zero : .seconds(1)
+        let task = Task { try await manager.post("x", timeout: limit == .zero ? nil : limit) }
+        if reason == "the refresh takes it" {
+            try await clock.sleepers(count: 2)
+            clock.advance(by: limit)
+        }
+        let error = try await sessionError { _ = try await task.value }
+        #expect(error.reason == .timedOut(.request))
+        guard case .deadline = error.retryHistory.stop else { throw error }
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test(arguments: [HTTPRequest.Method.get, .post], [true, false])
+    func `a refresh that fails is retried for any method, because nothing was sent`(
+        method: HTTPRequest.Method, isOfSession: Bool
+    ) async throws {
+        let refreshes = Lock(0)
+        let base = try url("http://a.example/")
+        let transport = MockTransport(.text("x"))
+        let manager = manager(transport) { _ in
+        } configure: {
+            $0.authentication.authenticators = [
+                Authenticator(for: [base]) { _ in
+                    let number = refreshes.withLock {
+                        $0 += 1; return $0
+                    }
+                    let lost = TransportError(.connectionLost(.beforeResponse))
+                    if number == 1 { throw isOfSession ? SessionError.transport(lost) : lost }
+                    return Authenticator.Token("t")
+                }
+            ]
+        }
+        let (result, waits) = try await passingWaits(1) {
+            try await manager.data(for: manager.request(method, "x"))
+        }
+        #expect(try result.get().text == "x")
+        #expect(waits == [.seconds(1)])
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func `a POST that an interceptor passes to another session counts as seen`() async throws {
+        let transport = MockTransport(.failure(TransportError(.connectionLost(.beforeResponse))))
+        let manager = manager(MockTransport(.text("x"))) { _ in
+        } configure: {
+            $0.attemptInterceptors = [
+                Intercepting { request, _ in
+                    _ = try await SessionManager(on: transport).data(for: request)
+                    throw Planned()
+                }
+            ]
+        }
+        let error = try await sessionError { _ = try await manager.post("x") }
+        #expect(error.retryHistory.stop == .method)
+        #expect(transport.requests.count == 1)
+    }
+
+    /// The body of a response that an interceptor reads from somewhere else, and whose connection is lost.
+    private struct BrokenBody: ResponseBodySource {
+        func next() async throws -> Data? { throw TransportError(.connectionLost(.inBody(received: 0, expected: nil))) }
+        var ending: ResponseEnding? { nil }
+    }
+
+    @Test func `a body that is collected is received before an attempt has succeeded, whoever streams it`() async throws
+    {
+        let transport = MockTransport(.text("x"))
+        let manager = manager(transport) { _ in
+        } configure: {
+            $0.attemptInterceptors = [
+                Intercepting { request, next in
+                    var response = try await next(request)
+                    if next.attempt == 1 { response.body = ResponseBody(source: BrokenBody()) }
+                    return response
+                }
+            ]
+        }
+        let (result, waits) = try await passingWaits(1) { try await manager.get("x") }
+        #expect(try result.get().text == "x")
+        #expect(waits == [.seconds(1)])
+    }
+
+    @Test func `a further request of an interceptor has its own policy, and the attempts are counted on`() async throws
+    {
+        let transport = MockTransport { request in
+            request.url.host() == "b.example" ? .status(.notFound) : .status(.serviceUnavailable)
+        }
+        let manager = manager(transport) {
+            ($0.limit, $0.backoff) = (1, Backoff(base: .zero))
+        } configure: {
+            $0.interceptors = [
+                Intercepting { request, next in
+                    let response = try await next(request)
+                    guard response.head.status == .serviceUnavailable else { return response }
+                    var mirror = request
+                    mirror.url = try url("http://b.example/")
+                    mirror.retryPolicy = RetryPolicy(limit: 4).with {
+                        ($0.statuses, $0.backoff) = ([404], Backoff(base: .zero))
+                    }
+                    return try await next(mirror)
+                }
+            ]
+        }
+        let response = try await manager.data(for: manager.request(.get, "x"))
+        #expect(response.head.retryHistory.stop == .limit(4))
+        #expect(
+            transport.requests.map { $0.request.url.host() }
+                == Array(repeating: "a.example", count: 2) + Array(repeating: "b.example", count: 4))
+    }
+
     @Test func `the result of a request that is not retried contains the reason`() async throws {
         let manager = manager(MockTransport(.status(.serviceUnavailable)))
         let post = try await manager.data(for: manager.request(.post, "x"))

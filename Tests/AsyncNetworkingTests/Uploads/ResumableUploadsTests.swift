@@ -49,7 +49,10 @@ import Testing
         guard case .created? = events.first, case .ended? = events.last else { throw CancellationError() }
     }
 
-    @Test func `an upload goes on if a session that refreshes the token cannot reach its server`() async throws {
+    @Test(arguments: [UploadProtocol.tus, .ietf])
+    func `an upload goes on if a session that refreshes the token cannot reach its server`(
+        uploadProtocol: UploadProtocol
+    ) async throws {
         let failures = Lock(1)
         let base = try url("https://a.example/")
         let authenticator = Authenticator(for: [base]) { _ in
@@ -63,12 +66,13 @@ import Testing
             $0.authentication.authenticators = [authenticator]
             $0.retryPolicy = Self.eager
             $0.transport = MockTransport { request in
-                request.method == .patch
+                guard uploadProtocol == .tus else { return .status(.noContent) }
+                return request.method == .patch
                     ? .status(.noContent, headers: [.uploadOffset: "3"])
                     : .status(.created, headers: [.location: "/u/1"])
             }
         }
-        let options = UploadOptions.resumable.with { $0.uploadProtocol = .tus }
+        let options = UploadOptions.resumable.with { $0.uploadProtocol = uploadProtocol }
         #expect(try await session.upload("up", body: .string("abc"), options: options).value.statusCode == 204)
     }
 

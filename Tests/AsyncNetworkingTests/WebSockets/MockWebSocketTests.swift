@@ -32,6 +32,41 @@ import Testing
         }
     }
 
+    @Test(arguments: ["around the call", "around the exchange", "by a redirect policy"])
+    func `a connection is opened by a request that is created anew`(place: String) async throws {
+        let creating = Intercepting { request, next in try await next(Request(url: request.url)) }
+        // The refusal of the last request ends the call.
+        let transport = MockTransport(.redirect(.found, to: "/chat"), .status(.forbidden))
+        let session = SessionManager(on: transport) {
+            switch place {
+            case "around the call": $0.interceptors = [creating]
+            case "around the exchange": $0.attemptInterceptors = [creating]
+            default: $0.redirectPolicy.decision = { Request(url: $0.proposed.url) }
+            }
+        }
+        let error = try await sessionError {
+            try await session.withWebSocket(Request(url: url("wss://a.example/"))) { _ in }
+        }
+        #expect(error.statusCode == 403)
+        #expect(transport.requests.map { $0.request.webSocketOptions != nil } == [true, true])
+    }
+
+    @Test func `a request that an interceptor passes to a function of a session opens no connection`() async throws {
+        let other = MockTransport(.text("token"))
+        let session = SessionManager(on: MockTransport(script: Script([.acceptWebSocket(), .closeWebSocket()]))) {
+            $0.attemptInterceptors = [
+                Intercepting { request, next in
+                    _ = try await SessionManager(on: other).data(for: request)
+                    return try await next(request)
+                }
+            ]
+        }
+        try await session.withWebSocket(Request(url: url("wss://a.example/chat"))) { socket in
+            for try await _ in socket {}
+        }
+        #expect(try other.onlyRequest.request.webSocketOptions == nil)
+    }
+
     // MARK: As with a server
 
     /// A script, and what the client sends before it reads.

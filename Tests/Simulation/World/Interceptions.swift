@@ -9,7 +9,7 @@ import HTTPTypes
 
 /// A behaviour of a program's interceptor.
 enum Interception: String, CaseIterable, Sendable {
-    /// Returns the response of the next step.
+    /// Returns the response of the next step; to a request that it creates anew, if that opens a WebSocket connection.
     case observe
     /// Adds 1 to each byte of the body of a successful response.
     case transform
@@ -38,7 +38,12 @@ struct ProgramInterceptor: Interceptor {
         // A response that is not whole is not changed.
         let isStream = request.webSocketOptions != nil || request.headers[.accept] == "text/event-stream"
         switch kind {
-        case .observe: return try await next(request)
+        case .observe:
+            guard request.webSocketOptions != nil else { return try await next(request) }
+            var other = Request(url: request.url, headers: request.headers)
+            other[RequestFacts.self] = request[RequestFacts.self]
+            (other.retryPolicy, other.cachePolicy) = (request.retryPolicy, request.cachePolicy)
+            return try await next(other)
         case .transform where isStream, .answer where isStream:
             return try await next(request)
         case .transform: return Self.transformed(try await next(request))

@@ -221,7 +221,7 @@ struct ServedResponse: Sendable {
 }
 
 /// The facts about a request that servers do not see, so that requests of several calls may be identical.
-private enum RequestFacts: RequestAttribute {
+enum RequestFacts: RequestAttribute {
     /// The facts about the requests of the current task, which must have no attributes to be shared.
     @TaskLocal static var current: Facts?
 

@@ -46,6 +46,9 @@ struct Origins: Sendable {
         }
         if let expected = ledger.body(of: request) { judge(received.body, expected, index) }
         if request.webSocketOptions != nil { return socket(request, index) }
+        if request.messageCount > 0 {
+            ledger.violate(2, "call \(request.call) does not ask for its WebSocket connection")
+        }
         if program.family == .failures, world.chance(settings.faultRate) { return fail(request, index) }
         let isDownload = [.downloads, .segments].contains(program.family) && world.chance(0.7)
         let faults =
