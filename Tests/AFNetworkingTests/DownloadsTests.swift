@@ -5,6 +5,7 @@ import ANSystem
 import AsyncNetworking
 import AsyncNetworkingTesting
 import Dispatch
+import TestSupport
 import Testing
 
 /// Downloads and their destinations.
@@ -115,6 +116,106 @@ import Testing
             #expect(result.object as? URL == place)
             #expect((result.response as? HTTPURLResponse)?.statusCode == 404)
             try #expect(Data(contentsOf: place) == Data("no".utf8))
+        }
+    }
+
+    @Test func `the whole body of an error response is moved`() async throws {
+        try await StubServer.with { server in
+            server.route("/file", .reply(status: 404, body: .generated(3_000_000)))
+            let place = directory.appending(path: "page")
+            let result = await download(AFHTTPSessionManager(for: server), server.url("/file"), to: place)
+            #expect(result.error?.code == -1011 && result.object as? URL == place)
+            try #expect(Data(contentsOf: place) == StubServer.generatedBytes(3_000_000))
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `an error response whose body breaks off fails with the error of the transfer`(isAccepted: Bool) async throws {
+        try await StubServer.with { server in
+            let part = Reply(status: 404, body: .generated(40_000), framing: .contentLength(declared: 100_000))
+            server.route("/file", Script([.reply(part), .end(.close)]))
+            let manager = AFHTTPSessionManager(for: server)
+            if isAccepted { manager.responseSerializer.acceptableStatusCodes = nil }
+            let place = directory.appending(path: "page")
+            let result = await download(manager, server.url("/file"), to: place)
+            #expect(result.error?.domain == NSURLErrorDomain && result.error?.code == NSURLErrorNetworkConnectionLost)
+            #expect(result.object == nil && !FileManager.default.fileExists(atPath: place.path))
+        }
+    }
+
+    @Test(.exitTest) func `an error response that cannot be written fails with an error of NSURLErrorDomain`() async {
+        await #expect(processExitsWith: .success) {
+            let directory = try TemporaryDirectory()
+            unsafe setenv("TMPDIR", directory.url.path, 1)
+            try await StubServer.with { server in
+                server.route("/file") { _ in
+                    try? FileManager.default.removeItem(at: directory.url)
+                    return .text("no", status: 404)
+                }
+                let manager = AFHTTPSessionManager(for: server)
+                let isConverted = await withCheckedContinuation { done in
+                    manager.downloadTask(
+                        with: URLRequest(url: server.url("/file")), progress: nil, destination: nil,
+                        completionHandler: { done.resume(returning: ($2 as? URLError)?.code == .cannotWriteToFile) }
+                    ).resume()
+                }
+                #expect(isConverted)
+            }
+        }
+    }
+
+    /// A session whose tokens come from the server, which does not issue any.
+    private func sessionWithoutTokens(_ server: StubServer) -> SessionManager {
+        server.route("/token", .text(#"{"error": "invalid_grant"}"#, status: 400))
+        let (logIn, token) = (SessionManager(), Request(url: server.url("/token")))
+        let authenticator = Authenticator(for: [server.url("/")], token: Authenticator.Token("old")) { _ in
+            Authenticator.Token(try await logIn.value(for: token, as: .string))
+        }
+        return SessionManager {
+            $0.authentication.authenticators = [authenticator]
+            $0.retryPolicy = RetryPolicy(limit: 1).with { $0.backoff = Backoff(base: .zero) }
+        }
+    }
+
+    @Test func `a download whose token cannot be refreshed fails, and moves nothing`() async throws {
+        try await StubServer.with { server in
+            server.route("/file", .text("who?", status: 401))
+            let manager = AFHTTPSessionManager(session: sessionWithoutTokens(server))
+            manager.completionQueue = DispatchQueue(label: "completion")
+            let (place, moved) = (directory.appending(path: "file"), Log<URL>())
+            manager.setDownloadTaskDidFinishDownloadingBlock { _, _, file in
+                moved.add(file)
+                return place
+            }
+            let result = await download(manager, server.url("/file"), to: nil)
+            #expect(result.error?.code == NSURLErrorCannotDecodeContentData && result.object == nil)
+            let cause = result.error?.userInfo[NSUnderlyingErrorKey] as? SessionError
+            #expect(cause?.rejection?.head.url == server.url("/token"))
+            #expect(moved.entries.isEmpty)
+        }
+    }
+
+    @Test func `a download whose token cannot be refreshed for its rest can be resumed`() async throws {
+        try await StubServer.with { server in
+            server.route("/file") { request in
+                guard request.headers["Range"] == nil else { return .text("who?", status: 401) }
+                return Script([
+                    .reply(
+                        Reply(
+                            headers: ["ETag": "\"1\""], body: .generated(40_000),
+                            framing: .contentLength(declared: 100_000))), .end(.close),
+                ])
+            }
+            let manager = AFHTTPSessionManager(session: sessionWithoutTokens(server))
+            manager.completionQueue = DispatchQueue(label: "completion")
+            let place = directory.appending(path: "file")
+            let result = await download(manager, server.url("/file"), to: place)
+            #expect(result.error?.code == NSURLErrorCannotDecodeContentData && result.object == nil)
+            #expect(!FileManager.default.fileExists(atPath: place.path))
+            let left = try #require(result.error?.userInfo[NSURLSessionDownloadTaskResumeData] as? Data)
+            let data = try JSONDecoder().decode(ResumeData.self, from: left)
+            #expect(FileManager.default.fileExists(atPath: data.partialFile))
+            data.discard()
         }
     }
 

@@ -300,8 +300,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         makeUploadTask(request, nil, progress, Self.completion(completionHandler))
     }
 
-    /// Creates a suspended task that writes the response body to a file, for any status. The body of a response with a
-    /// status outside 200 to 299 is truncated to 1 MiB. Call `resume()` to start it.
+    /// Creates a suspended task that writes the response body to a file, for any status. Call `resume()` to start it.
     ///
     /// The response serializer receives the response with an empty body; its error is passed with the URL. If the file
     /// cannot be moved, only `AFURLSessionDownloadTaskDidFailToMoveFile` reports it: the URL is passed nevertheless.

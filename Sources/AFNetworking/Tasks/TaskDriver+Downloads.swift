@@ -16,7 +16,13 @@ extension TaskDriver {
         _ session: SessionManager, _ request: Request, _ resumeData: ResumeData?, _ priority: RequestPriority
     ) -> DownloadTask {
         let temporary = Self.makeTemporaryURL()
-        let options = DownloadOptions().with { $0.resumeData = resumeData }
+        let options = DownloadOptions().with {
+            $0.resumeData = resumeData
+            $0.readRejected = { body, core in
+                try await body.write(to: temporary.path, mode: 0o600) { _ in try await core.waitUntilRunning() }
+                self.change { $0.hasWrittenRejection = true }
+            }
+        }
         // There, its bytes are for the user only.
         let destination = DownloadDestination.chosen(temporaryDirectory: temporary.deletingLastPathComponent().path) {
             $0.path
@@ -49,11 +55,12 @@ extension TaskDriver {
                     state.response = nil
                 }
             case .failure(let error):
-                guard let error = error as? SessionError, let rejection = error.rejection else { throw error }
+                // It may be the rejection of another response, such as that of a request for a token.
+                guard change({ $0.hasWrittenRejection }), let error = error as? SessionError else {
+                    FileLocation.remove(temporary.path)
+                    throw error
+                }
                 change { $0.resumeData = error.resumeData }
-                var file = try AtomicFile(destination: temporary.path, mode: 0o600)
-                try file.write(rejection.body.bytes)
-                try file.commit()
             }
             await moveDownload(from: temporary)
             return .success(())

@@ -15,14 +15,13 @@ extension TaskDriver {
         case .success:
             serialize(head, into: &ending)
             if let file = ending.file { ending.object = file }
+            ending.concludeRejection()
         case .failure(let error):
             let failure = TaskFailure(error, url: original.url)
             raw = failure.raw
             ending.file = nil
             ending.error = ending.error ?? manager.handshakeError(error) ?? failure.effective
         }
-        // The body of a rejection may not have been written.
-        ending.concludeRejection()
         // Calls scheduled earlier on the manager's queue must run before the task ends.
         let isWatched = isFollowed || manager.isObserved
         if isWatched { await onSessionQueue {} }

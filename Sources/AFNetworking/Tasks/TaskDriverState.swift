@@ -33,6 +33,8 @@ struct TaskDriverState: Sendable {
     var challengeError: (any Error)?
     /// The URL to which the download was moved.
     var destinationURL: URL?
+    /// Whether the temporary file has the body of the download's own response, which was rejected.
+    var hasWrittenRejection = false
     /// The resume data of a download whose continuation the server rejected; the body of the rejection was moved.
     var resumeData: ResumeData?
     /// The part of the body received so far, if it is collected in memory.

@@ -192,8 +192,14 @@ extension SessionManager {
         case .reject:
             // The response of a mirror may be accepted.
             if !file.hasFurtherMirror { core.receive(head) }
-            let validation = ResponseValidation(statuses: file.plan.acceptableStatuses)
-            try await validation.validate(head, body.excerpt(of: head, upTo: 1 << 20, on: pipeline.clock))
+            var beginning = Data()
+            if let read = file.job.options.readRejected {
+                try await read(body, core)
+                try await core.waitUntilRunning()
+            } else {
+                beginning = try await body.excerpt(of: head, upTo: 1 << 20, on: pipeline.clock)
+            }
+            try ResponseValidation(statuses: file.plan.acceptableStatuses).validate(head, beginning)
             throw TransportError(.internalInconsistency("A rejected response passed validation."))
         case .fail(let failure):
             throw SessionError.notResumable(failure)

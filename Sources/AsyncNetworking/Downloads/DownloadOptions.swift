@@ -110,6 +110,9 @@ public struct DownloadOptions: Sendable {
     /// With one of ``segments``, mirrors are used only if a piece is wrong, or if the request fails, after its retries,
     /// before a response is accepted: then the first mirror takes the place of the request's URL.
     public var mirrors: [URL] = []
+    /// Reads the body of a response to the download that is rejected, which the error then does not contain. Its errors
+    /// are those of the download. `nil`, the default, for an error with the beginning of the body.
+    package var readRejected: (@Sendable (ResponseBody, TaskCore) async throws -> Void)?
     /// The sizes and times of segmented downloads.
     package var segmentTuning = SegmentTuning()
     /// The number of bytes after which a durable download flushes its file to the disk and updates its record. It also
