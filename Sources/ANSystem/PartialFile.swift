@@ -318,6 +318,16 @@ public struct PartialFile: ~Copyable {
         return 0o666 & ~umask
     }
 
+    /// Gives a file that only its owner can read the permission bits that a new one has by default, if they are known. A
+    /// symbolic link is not followed.
+    package static func setDefaultMode(ofPrivateFile path: String) {
+        guard let mode = defaultMode,
+            let file = try? FileDescriptor(opening: path, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK),
+            let found = identity(of: file), found.mode == 0o600, found.owner == geteuid()
+        else { return }
+        fchmod(file.number, mode)
+    }
+
     private static func rename(_ path: String, to destination: String, overwriting: Bool) throws(SystemError) {
         try SystemSimulation.willUseFile("rename", destination)
         if overwriting {

@@ -219,6 +219,20 @@ import Testing
         }
     }
 
+    @Test(arguments: [200, 404])
+    func `a file has the permissions of a new one at its destination`(status: Int) async throws {
+        try await StubServer.with { server in
+            server.route("/file", .text("x", status: status))
+            let (place, new) = (directory.appending(path: "file"), directory.appending(path: "new"))
+            try #require(FileManager.default.createFile(atPath: new.path, contents: nil))
+            _ = await download(AFHTTPSessionManager(for: server), server.url("/file"), to: place)
+            let modes = try [place, new].map {
+                try FileManager.default.attributesOfItem(atPath: $0.path)[.posixPermissions] as? Int
+            }
+            #expect(modes[0] == modes[1])
+        }
+    }
+
     /// Serves a file whose first response stops within its body, and whose others follow `continuation`. Returns the
     /// resume data of a download that was cancelled there.
     private func interruptedDownload(

@@ -235,7 +235,7 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
     // MARK: Download tasks
 
     /// Called on the manager's own serial queue when a download is complete, for any status. It moves the file at
-    /// `location` to the URL that the block set for this event returns.
+    /// `location` to the URL that the block set for this event returns, where it gets the permissions of a new file.
     ///
     /// If there is no block or it returns `nil`, the destination of the task applies; a file that is not moved is
     /// removed. An existing file is not overwritten: the move fails, which only the notification
@@ -276,6 +276,8 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         (task as? any DrivenTask)?.driver.change { $0.destinationURL = destinationURL }
         do {
             try FileManager.default.moveItem(at: location, to: destinationURL)
+            // In the directory for temporary files, only the user can read it.
+            PartialFile.setDefaultMode(ofPrivateFile: destinationURL.path)
             NotificationCenter.default.post(name: .AFURLSessionDownloadTaskDidMoveFileSuccessfully, object: task)
         } catch {
             NotificationCenter.default.post(

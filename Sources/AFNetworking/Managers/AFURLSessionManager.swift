@@ -301,6 +301,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     }
 
     /// Creates a suspended task that writes the response body to a file, for any status. Call `resume()` to start it.
+    /// The moved file has the permissions of a new one.
     ///
     /// The response serializer receives the response with an empty body; its error is passed with the URL. If the file
     /// cannot be moved, only `AFURLSessionDownloadTaskDidFailToMoveFile` reports it: the URL is passed nevertheless.
