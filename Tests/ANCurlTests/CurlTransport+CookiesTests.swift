@@ -48,7 +48,7 @@ import Testing
 
     /// libcurl tells 3,000 cookies in 14 ms, which lines and interim heads must not make it do each.
     @Test(arguments: [
-        "HTTP/1.1 200 OK\r\n" + String(repeating: "set-cookie:id=evil; Domain=example.test\r\n", count: 4_900),
+        "HTTP/1.1 200 OK\r\n" + String(repeating: "set-cookie:id=evil; Domain=example.test\r\n", count: 3_000),
         String(repeating: "HTTP/1.1 103\r\nset-cookie:id=evil; Domain=example.test\r\n\r\n", count: 4_000)
             + "HTTP/1.1 200 OK\r\n",
     ])
