@@ -289,6 +289,9 @@ extension Call {
             removeFields([.proxyAuthorization])
         }
         if let home = request[HomeOrigin.self] { next[HomeOrigin.self] = home }
+        if pipeline.headers.contains(.proxyAuthorization) {
+            next[HomeProxy.self] = request[HomeProxy.self] ?? request.options(inheriting: pipeline.options).value.proxy
+        }
         // Most interceptors keep the URL.
         guard next.url != request.url else { return next }
         let origin = pipeline.origin(of: request)
@@ -309,6 +312,12 @@ extension Call {
 /// upload, where the session adds no sensitive fields; `nil` if it was not.
 enum HomeOrigin: CallAttribute {
     static var defaultValue: Origin? { nil }
+}
+
+/// The proxy of a call's request before interceptors, which may choose another one, to which the session's
+/// `Proxy-Authorization` is not sent; `nil` if there are none, or no such field.
+enum HomeProxy: CallAttribute {
+    static var defaultValue: ProxyPolicy? { nil }
 }
 
 extension Pipeline {

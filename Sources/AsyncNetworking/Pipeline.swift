@@ -250,8 +250,6 @@ final class Pipeline: Sendable {
         }
         await call.exchanges.close()
         if let token = request.token { try await updateToken(token, of: &request, &call) }
-        // An interceptor or a redirect policy may have set another body.
-        call.task?.gate(&request)
         return try await exchange(request, &call)
     }
 
@@ -263,7 +261,9 @@ final class Pipeline: Sendable {
         let (events, number) = call.beginExchange(of: request)
         let sending = cache?.beginSending()
         do {
-            var response = try await transport.open(request, delivery: call.delivery, reporting: events)
+            // The events, which the task keeps, have the request without a reference to the task.
+            let sent = call.task?.gating(request) ?? request
+            var response = try await transport.open(sent, delivery: call.delivery, reporting: events)
             if let sending { response.head.sending = sending }
             if response.head.status == .unauthorized, let token = request.token {
                 token.noteRefusal(of: request.headers[.authorization])
@@ -381,6 +381,7 @@ final class Pipeline: Sendable {
                 leaving: home, for: origin(of: request), over: request.options?.proxy ?? .environment)
             headers.removeAll { sensitive.contains($0.name) }
         }
+        if let home = request[HomeProxy.self], home != request.options?.proxy { headers[.proxyAuthorization] = nil }
         request.headers.fill(from: headers)
     }
 }

@@ -177,6 +177,10 @@ import Testing
         (#"{'token':'secr, et"#, #"{'token':"…""#),
         (")]}'\n{\"token\":\"secret\",\"b\":\"it's\"}", ")]}'\n{\"token\":\"…\",\"b\":\"it's\"}"),
         (#"{"token" x:"secret"}"#, #"{"token" x:"…"}"#), ("{a:it's,b:it's,pin:1}", "{a:it's,b:it's,pin:0}"),
+        // A message that quotes JSON.
+        (#"[WARN] the body was '{"user":"a","token":"secret"}'"#, #"[WARN] the body was '{"user":"a","token":"…"}'"#),
+        (#"[ERROR] body: '{"token":"secret"}'"#, #"[ERROR] body: '{"token":"…"}'"#),
+        (#"{"note":rock 'n roll,"token":"secret","b":"it's"}"#, #"{"note":rock 'n roll,"token":"…","b":"it's"}"#),
         ("{'user':'a'\n 'token':'secret'}", "{'user':'a'\n 'token':\"…\"}"),
         ("{\"user\":\"a\" 'token':'secret','b':1}", "{\"user\":\"a\" 'token':\"…\",'b':1}"),
         ("{'a':{'b':1}\n 'token':'secret'}", "{'a':{'b':1}\n 'token':\"…\"}"),

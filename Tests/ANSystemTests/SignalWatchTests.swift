@@ -9,6 +9,9 @@ import Testing
 /// How often a signal had the effect that a test gave it.
 private let earlierEffects = Atomic(0)
 
+/// The action that a test has replaced.
+nonisolated(unsafe) private var replaced = sigaction()
+
 @Suite(.timeLimit(.minutes(5))) struct SignalWatchTests {
     @Test(.exitTest) func `each waiting task receives a signal once, and others wait on`() async {
         await #expect(processExitsWith: .success) {
@@ -91,6 +94,30 @@ private let earlierEffects = Atomic(0)
             await #expect(throws: CancellationError.self) { try await task.value }
             kill(getpid(), SIGUSR1)
             try await eventually { earlierEffects.load(ordering: .relaxed) == 1 }
+        }
+    }
+
+    @Test(.exitTest) func `a handler that the program has installed meanwhile may call the one before`() async {
+        await #expect(processExitsWith: .success) {
+            let watch = SignalWatch.shared
+            let task = Task { try await watch.first(of: [SIGUSR1]) }
+            try await eventually { watch.waitingTasks == 1 }
+            var action = sigaction()
+            unsafe action.__sigaction_handler.sa_handler = { number in
+                earlierEffects.add(1, ordering: .relaxed)
+                unsafe replaced.__sigaction_handler.sa_handler?(number)
+            }
+            unsafe sigaction(SIGUSR1, &action, &replaced)
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+            kill(getpid(), SIGUSR1)
+            try await eventually { earlierEffects.load(ordering: .relaxed) > 0 }
+            // What is received after it tells that it has no further effect.
+            let next = Task { try await watch.first(of: [SIGUSR2]) }
+            try await eventually { watch.waitingTasks == 1 }
+            kill(getpid(), SIGUSR2)
+            _ = try await next.value
+            try #require(earlierEffects.load(ordering: .relaxed) == 1)
         }
     }
 

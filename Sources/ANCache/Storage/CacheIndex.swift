@@ -207,7 +207,8 @@ package struct CacheIndex: Sendable {
     ///   - time: The time of the invalidation.
     mutating func invalidate(_ key: CacheKey?, at time: CacheTime) {
         invalidations += 1
-        let invalidation = Invalidation(number: invalidations, time: time)
+        let last = key.map(lastInvalidation) ?? allInvalidated
+        let invalidation = Invalidation(number: invalidations, time: max(time, last?.time ?? time))
         guard let key, invalidated.count < Self.few else {
             (invalidated, allInvalidated) = ([:], invalidation)
             return

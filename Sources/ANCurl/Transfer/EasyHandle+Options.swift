@@ -189,14 +189,16 @@ private struct CurlRoots {
     /// Returns the text of a file that is a certificate in DER; otherwise `nil`.
     private static func text(ofCertificateAt path: String) -> Data? {
         guard let file = try? FileDescriptor(opening: path, flags: O_RDONLY | O_NONBLOCK) else { return nil }
-        var first = Data(count: 1)
+        var first = Data(count: 2)
         var buffer = first.mutableBytes
-        guard (try? file.read(into: &buffer)) == 1, isCertificate(first) else { return nil }
+        guard (try? file.read(into: &buffer)) == 2, isCertificate(first) else { return nil }
         return (try? FileOrData.file(path).read()).map(text(of:))
     }
 
-    /// Whether bytes begin as a sequence of ASN.1 does.
-    private static func isCertificate(_ bytes: Data) -> Bool { bytes.first == 0x30 }
+    /// Whether bytes begin as a sequence of ASN.1 of 128 bytes or more does.
+    private static func isCertificate(_ bytes: Data) -> Bool {
+        bytes.first == 0x30 && bytes.dropFirst().first.map { $0 > 0x80 } == true
+    }
 
     /// Whom roots are for, with the options that hold them.
     enum Party {

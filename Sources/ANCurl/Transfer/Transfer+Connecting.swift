@@ -134,6 +134,8 @@ extension Transfer {
     /// lost before any byte of the response. libcurl would repeat it up to five times, regardless of the method. See
     /// CURLOPT_PREREQFUNCTION(3).
     func didConnect(remote: SocketAddress, local: SocketAddress) -> Int32 {
+        // libcurl may have read from other connections in the same turn, and now chooses the cookies.
+        loop.removeOverlays()
         stopExpectingSendFailure()
         let isSentAgain = !state.receiving.isHeld && state.repeating.attempts > 0
         // Whether this connection can be used or not: if not, the request would be sent again on another one.
@@ -209,7 +211,8 @@ extension Transfer {
         case .new(let socket):
             loop.connections.insert(
                 ends, socket: socket, way, offersHTTP2: allowsHTTP2, origin: self.origin,
-                generation: state.connection.isHTTP2 && exchange.security != nil ? generation : nil,
+                generation: state.connection.isHTTP2 && exchange.isSecure && exchange.security != nil
+                    ? generation : nil,
                 version: state.connection.version, at: loop.now)
             state.connection.socket = socket
             state.connection.isFirst = true

@@ -372,7 +372,7 @@ public struct Redaction: Hashable, Sendable {
         var name: ArraySlice<UInt8>?
         var hiddenNames = 0
         var mayHaveComments = !isComment
-        /// Whether a value or a name may begin, perhaps with an apostrophe: not after the end of a container.
+        /// Whether a value or a name may begin, perhaps with an apostrophe: not after the end of a container or a word.
         var mayBegin = true
         while index < text.count {
             var end = index + 1
@@ -420,8 +420,13 @@ public struct Redaction: Hashable, Sendable {
                 }
                 let (token, isString) = (text[index..<end], endOfString != nil)
                 if isString || !(name?.first.map(Self.isQuote) ?? false) { name = token }
+                // After a word that is no value, an apostrophe begins no string.
+                mayBegin = isString || Self.hidden(token) != Self.hiddenText
                 let isName = text[end...].first { !Self.isBlank($0) } == UInt8(ascii: ":")
                 switch depth {
+                // A text in apostrophes may be a message that quotes JSON.
+                case nil where isString && token.first == UInt8(ascii: "'") && token.contains(UInt8(ascii: "{")):
+                    result += token.prefix(1) + json(Array(token.dropFirst()))
                 case nil: result += token
                 case let depth? where depth > 0 && isName:
                     if Self.isPlain(isString ? token.dropFirst().dropLast() : token) {

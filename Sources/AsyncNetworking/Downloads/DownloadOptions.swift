@@ -317,7 +317,8 @@ extension ResponseBody {
         try DownloadRecord.checkDestination(path)
         do {
             var file = try AtomicFile(destination: path, mode: mode)
-            if let path = file.linkablePath { await willBeWritten(to: path) }
+            // A file of another mode than new ones may be given theirs.
+            if mode == nil, let path = file.linkablePath { await willBeWritten(to: path) }
             for try await chunk in self {
                 try file.write(chunk.bytes)
                 try await observer(chunk)

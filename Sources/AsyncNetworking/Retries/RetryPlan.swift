@@ -181,14 +181,14 @@ package struct RetryPlan {
 /// An attempt may consist of several exchanges: those of redirects and challenges, and those of an interceptor that
 /// repeats or replaces the request. Only if none of them may have reached a server is any method repeatable.
 package struct SeenRequests: Sendable {
-    // Mostly there is one exchange.
+    // Different ones. Mostly there is one exchange.
     private var first: Seen?
     private var others: [Seen] = []
 
     package init() {}
 
     /// A request, as far as its repetition is concerned.
-    package struct Seen: Sendable {
+    package struct Seen: Hashable, Sendable {
         package let method: HTTPRequest.Method
         /// Whether a server recognizes that it was repeated, by `Idempotency-Key`.
         package let isRecognized: Bool
@@ -218,11 +218,11 @@ package struct SeenRequests: Sendable {
     }
 
     private mutating func note(_ seen: Seen) {
-        if first == nil { first = seen } else { others.append(seen) }
+        if first == nil { first = seen } else if first != seen, !others.contains(seen) { others.append(seen) }
     }
 
     /// Adds the requests of another value.
-    mutating func formUnion(_ other: SeenRequests) {
+    package mutating func formUnion(_ other: SeenRequests) {
         if let first = other.first { note(first) }
         others += other.others
     }

@@ -41,8 +41,8 @@ public import HTTPTypes
 /// early is continued from the byte where it ended, if ``ResumeData`` would permit it; that, too, counts as a retry, but if
 /// bytes had arrived, the ``backoff`` begins anew and the ``budget`` is not used.
 ///
-/// The failed exchange of a session in an ``Authenticator``'s refresh counts as one of the request, which was not sent: any
-/// method is retried. If an interceptor around the call sends further requests, the policy of each applies to it, and the
+/// The failed exchange of a session in an ``Authenticator``'s refresh counts as one of the request: any method is retried if
+/// the request was not sent before. If an interceptor around the call sends further requests, the policy of each applies to it, and the
 /// attempts of the call are counted on.
 public struct RetryPolicy: Sendable {
     /// The maximum number of retries; 2 by default. With 0 or less there are no retries, and ``deadline`` and

@@ -400,10 +400,12 @@ extension TaskCore {
     /// Lets the body of a request of the task be read only while the task may run, and be sent although the response is
     /// complete. A body of at most one chunk is read at any time.
     @inline(never)
-    func gate(_ request: inout Request) {
-        if case .none = request.body.content { return }
+    func gating(_ request: Request) -> Request {
+        if case .none = request.body.content { return request }
+        var request = request
         request.endsWithResponse = true
-        if let length = request.body.length, length <= RequestBody.chunkSize { return }
+        if let length = request.body.length, length <= RequestBody.chunkSize { return request }
         request.body.gate = { try await self.waitUntilRunning() }
+        return request
     }
 }

@@ -33,7 +33,10 @@ extension SessionManager {
                 let removal = registry.begin(.data, cancellation, of: task.erased)
                 await Task { [limit = upload.maximumBodySize] in
                     try? await TaskRegistry.cleaningUp {
-                        try await self.perform(removal, cancellation, delivery: .collected(upTo: limit)) { _, _ in }
+                        try await self.perform(
+                            removal, cancellation, delivery: .collected(upTo: limit),
+                            leaving: cancellation[HomeOrigin.self]
+                        ) { _, _ in }
                     }
                 }.value
             }

@@ -194,6 +194,19 @@ import Testing
         }
     }
 
+    @Test func `requests of the same kind are recorded once, however often they are sent`() throws {
+        let request = try Request(method: .post, url: url("http://a.example/"))
+        var seen = SeenRequests()
+        seen.note(request, .failure(TransportError(.connectionLost(.beforeResponse))))
+        for _ in 0..<64 { seen.formUnion(seen) }
+        var count = 0
+        _ = seen.allSatisfy { _ in
+            count += 1
+            return true
+        }
+        #expect(count == 1)
+    }
+
     /// Failures for which nothing was sent, and the wait that something long-lived makes after them.
     private static let unsent: [(any Error, Duration)] = [
         (SessionError.circuitOpen(host: "a.example", retryAfter: .seconds(300)), .seconds(300)),

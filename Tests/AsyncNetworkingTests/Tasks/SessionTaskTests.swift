@@ -377,6 +377,22 @@ extension SessionTask {
         }
     }
 
+    @Test func `a task that has ended is freed with the body of its request`() async throws {
+        final class Chunk: Sendable {}
+        weak var chunk: Chunk?
+        do {
+            let first = Chunk()
+            chunk = first
+            let body = RequestBody.writer(length: 300_000) { [first] writer in
+                try await writer.write(Data(count: 300_000))
+                withExtendedLifetime(first) {}
+            }
+            let manager = SessionManager(on: MockTransport(.text("abc")))
+            _ = try await manager.upload("up", body: body).value
+        }
+        try await eventually { chunk == nil }
+    }
+
     @Test func `a task that ended before it could be stopped does not keep its work`() async throws {
         final class Value: Sendable {}
         let manager = SessionManager(on: MockTransport(.text("abc")))

@@ -631,6 +631,34 @@ import Testing
         }
     }
 
+    @Test func `sensitive fields are not sent with the removal of an upload at another origin`() async throws {
+        let transport = MockTransport { request in
+            switch request.method {
+            case .options:
+                .status(
+                    .noContent,
+                    headers: try HTTPFields(validating: [("Tus-Resumable", "1.0.0"), ("Tus-Extension", "termination")]))
+            case .post: .status(.created, headers: [.location: "https://b.example/u"])
+            case .delete: .status(.noContent)
+            default: .status(.tooManyRequests, headers: [.retryAfter: "20"])
+            }
+        }
+        let manager = SessionManager(on: transport) {
+            $0.headers = [.authorization: "Bearer session", .from: "me"]
+            $0.retryPolicy = RetryPolicy(limit: 1).with {
+                $0.decision = { _ in
+                    cancelCurrentTask()
+                    return .stop
+                }
+            }
+        }
+        let task = manager.upload("up", body: .string("abc"), options: .resumable)
+        await #expect(throws: CancellationError.self) { try await task.value }
+        let removal = try #require(transport.requests.map(\.request).last)
+        #expect(removal.method == .delete && removal.headers[.from] == "me")
+        #expect(removal.headers[.authorization] == nil)
+    }
+
     @Test func `conditions, and fields that describe the content, belong to the creation only`() async throws {
         let transport = Self.tus()
         let path = try directory.write(Data("abc".utf8), to: "ä.txt")
