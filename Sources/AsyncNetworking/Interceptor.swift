@@ -41,7 +41,7 @@ import Synchronization
 public protocol Interceptor: Sendable {
     /// Handles one request.
     ///
-    /// Called in the task that makes the request, except as described for ``Interceptor``; it may wait. Requests are handled concurrently, so calls may overlap.
+    /// It may wait. Requests are handled concurrently, so calls may overlap.
     ///
     /// - Parameters:
     ///   - request: The request, as modified by earlier steps. For ``SessionConfiguration/interceptors`` it has neither
@@ -276,18 +276,7 @@ extension Call {
         // It may be a request of another session.
         (next.transportAuthentication, next.token) = (request.transportAuthentication, request.token)
         pipeline.requireTLS(of: &next)
-        func removeFields(_ names: Set<HTTPField.Name>) {
-            // A field that the interceptor has set itself is kept.
-            next.headers.removeAll {
-                names.contains($0.name) && pipeline.headers.contains($0) && request.headers.contains($0)
-            }
-        }
-        if next.transportAuthentication?.proxy != nil || next.headers.contains(.proxyAuthorization),
-            CredentialCache.ProxyKey(next) != CredentialCache.ProxyKey(request)
-        {
-            next.transportAuthentication?.proxy = nil
-            removeFields([.proxyAuthorization])
-        }
+        pipeline.removeProxyCredential(from: &next, replacing: request)
         if let home = request[HomeOrigin.self] { next[HomeOrigin.self] = home }
         if pipeline.headers.contains(.proxyAuthorization) {
             next[HomeProxy.self] = request[HomeProxy.self] ?? request.options(inheriting: pipeline.options).value.proxy
@@ -299,12 +288,32 @@ extension Call {
         if next[HomeOrigin.self] == nil { next[HomeOrigin.self] = origin }
         let policies = [next, request].map { $0.redirectPolicy ?? pipeline.redirectPolicy }
         let sensitive = policies[0].sensitiveHeaders.union(policies[1].sensitiveHeaders)
-        removeFields(sensitive.subtracting([.proxyAuthorization]))
+        pipeline.removeFields(sensitive.subtracting([.proxyAuthorization]), from: &next, replacing: request)
         guard credentialOrigin != nil else { return next }
         if next.headers[.authorization] == request.headers[.authorization] { next.headers[.authorization] = nil }
         next.transportAuthentication?.server = nil
         next.transportAuthentication?.signature = nil
         return next
+    }
+}
+
+extension Pipeline {
+    /// Removes the session's credential for a proxy from a request that the program sends in place of another one, if it goes
+    /// to another proxy.
+    func removeProxyCredential(from next: inout Request, replacing request: Request) {
+        guard next.transportAuthentication?.proxy != nil || next.headers.contains(.proxyAuthorization),
+            CredentialCache.ProxyKey(next) != CredentialCache.ProxyKey(request)
+        else { return }
+        next.transportAuthentication?.proxy = nil
+        removeFields([.proxyAuthorization], from: &next, replacing: request)
+    }
+
+    /// Removes fields of the session from a request that takes the place of another one; those that the program has set
+    /// itself are kept.
+    fileprivate func removeFields(
+        _ names: Set<HTTPField.Name>, from next: inout Request, replacing request: Request
+    ) {
+        next.headers.removeAll { names.contains($0.name) && headers.contains($0) && request.headers.contains($0) }
     }
 }
 

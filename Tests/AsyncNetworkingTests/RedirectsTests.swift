@@ -339,6 +339,22 @@ import Testing
         #expect(transport.requests.map(\.request.headers[.from]) == [nil, "decision", "decision"])
     }
 
+    @Test(arguments: ["p", "q"])
+    func `the session's field for a proxy is not sent to another one that it chooses`(host: String) async throws {
+        let manager = SessionManager(on: transport) {
+            $0.headers = [.proxyAuthorization: "Bearer p"]
+            $0.proxy = .proxy(Proxy(.http, host: "p", port: 1))
+            $0.redirectPolicy.decision = { redirection in
+                var request = redirection.proposed
+                request.changeOptions { $0.proxy = .proxy(Proxy(.http, host: host, port: 1)) }
+                return request
+            }
+        }
+        _ = try await manager.get("x")
+        let fields = transport.requests.map(\.request.headers[.proxyAuthorization])
+        #expect(fields == ["Bearer p"] + Array(repeating: host == "p" ? "Bearer p" : nil, count: 2))
+    }
+
     @Test func `it can return a redirect as the response`() async throws {
         let manager = SessionManager(on: transport) {
             $0.redirectPolicy.decision = { $0.proposed.url.path == "/c" ? nil : $0.proposed }

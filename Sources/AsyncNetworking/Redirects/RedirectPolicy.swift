@@ -249,6 +249,7 @@ extension Pipeline {
             try checkCancellation()
             guard let decided else { return nil }
             target = decided.continuing(request)
+            removeProxyCredential(from: &target, replacing: request)
             call.measureTimeout(of: &target, on: clock)
         }
         requireTLS(of: &target)
