@@ -220,7 +220,7 @@ package struct Representation: Codable, Hashable, Sendable {
     func isConfirmed(by head: ResponseHead, _ digests: ExpectedDigests) -> Bool {
         if let length = head.contentLength, length != totalBytes { return false }
         return switch digests {
-        case .none: validator?.isConfirmed(by: head) == true
+        case .none: validator?.isConfirmed(by: head) == true && !isContradicted(by: head, total: nil)
         case .whole: !isContradicted(by: head, total: nil)
         case .pieces: true
         }

@@ -177,6 +177,15 @@ import Testing
         }
     }
 
+    @Test func `bytes after a gap do not stay beside another content coding`() throws {
+        for (digests, keepsParts) in [(.none, false), (.whole, false), (.pieces, true)] as [(ExpectedDigests, Bool)] {
+            let plan = ResumePlan(
+                offset: 0, of: Self.representation(), startsOver: true, hasParts: true, digests: digests)
+            let head = try Self.head(200, [.eTag: "\"1\"", .contentEncoding: "gzip"])
+            #expect(plan.action(for: head) == (keepsParts ? .writeKeepingParts : .write))
+        }
+    }
+
     @Test func `after a contradiction the digest of the whole keeps no bytes after a gap`() throws {
         for (digests, validator) in [(.none, true), (.whole, true), (.whole, false), (.pieces, false)]
             as [(ExpectedDigests, Bool)]
