@@ -227,19 +227,20 @@ package func retryingInterrupts<Result: SignedInteger>(_ call: () -> Result) -> 
 /// Calls a function that writes to a file or a pipe, without the signals that it may raise: SIGPIPE, and SIGXFSZ beyond
 /// the limit of the process on the size of files, which would end the process. See pipe(7) and setrlimit(2).
 func suppressingFileSignals<Result>(_ body: () throws(SystemError) -> Result) throws(SystemError) -> Result {
-    var (signals, blocked, pending) = (sigset_t(), sigset_t(), sigset_t())
+    var (signals, blocked) = (sigset_t(), sigset_t())
     unsafe sigemptyset(&signals)
     unsafe sigaddset(&signals, SIGPIPE)
     unsafe sigaddset(&signals, SIGXFSZ)
     unsafe pthread_sigmask(SIG_BLOCK, &signals, &blocked)
-    defer { unsafe pthread_sigmask(SIG_SETMASK, &blocked, nil) }
-    unsafe sigpending(&pending)
+    // As on the threads of the pool.
+    let wereBlocked = unsafe sigismember(&blocked, SIGPIPE) == 1 && sigismember(&blocked, SIGXFSZ) == 1
+    defer { if !wereBlocked { unsafe pthread_sigmask(SIG_SETMASK, &blocked, nil) } }
     do throws(SystemError) {
         return try body()
     } catch {
         let signal: Int32? = error.code == EPIPE ? SIGPIPE : error.code == EFBIG ? SIGXFSZ : nil
-        // The signal is sent to the thread that called the function. One that was pending before is left pending.
-        if let signal, unsafe sigismember(&pending, signal) == 0 {
+        // The signal is sent to the thread that called the function. One that was blocked may have been pending before.
+        if let signal, unsafe sigismember(&blocked, signal) == 0 {
             var none = timespec()
             unsafe sigemptyset(&signals)
             unsafe sigaddset(&signals, signal)
