@@ -262,8 +262,12 @@ final class Pipeline: Sendable {
         let sending = cache?.beginSending()
         do {
             // The events, which the task keeps, have the request without a reference to the task.
-            let sent = call.task?.gating(request) ?? request
-            var response = try await transport.open(sent, delivery: call.delivery, reporting: events)
+            var response =
+                if let task = call.task {
+                    try await transport.open(task.gating(request), delivery: call.delivery, reporting: events)
+                } else {
+                    try await transport.open(request, delivery: call.delivery, reporting: events)
+                }
             if let sending { response.head.sending = sending }
             if response.head.status == .unauthorized, let token = request.token {
                 token.noteRefusal(of: request.headers[.authorization])
