@@ -46,6 +46,17 @@ import Testing
         }
     }
 
+    /// Returns a transport to a server with the name a.example.test, and its URL.
+    private static func transport(toPlain server: StubServer) throws -> (CurlTransport, URL) {
+        let port = server.endpoint.port
+        let options = TransferOptions.with {
+            $0.connection.hostOverrides = [
+                .init(host: "a.example.test", port: port, address: "127.0.0.1", addressPort: port)
+            ]
+        }
+        return (try CurlTransport(options: options), try #require(URL(string: "http://a.example.test:\(port)/")))
+    }
+
     /// libcurl tells 3,000 cookies in 14 ms, which lines and interim heads must not make it do each.
     @Test(arguments: [
         "HTTP/1.1 200 OK\r\n" + String(repeating: "set-cookie:id=evil; Domain=example.test\r\n", count: 3_000),
@@ -55,18 +66,11 @@ import Testing
     func `a head of thousands of cookies is received beside thousands of stored ones`(head: String) async throws {
         try await StubServer.with { server in
             server.fallback { _ in .raw("\(head)Content-Length: 0\r\n\r\n") }
-            let port = server.endpoint.port
-            let transport = try CurlTransport(
-                options: .with {
-                    $0.connection.hostOverrides = [
-                        .init(host: "a.example.test", port: port, address: "127.0.0.1", addressPort: port)
-                    ]
-                })
+            let (transport, url) = try Self.transport(toPlain: server)
             let secure = Cookie(name: "id", value: "mine", domain: "a.example.test", isSecure: true)
             let others = (0..<3_000).map { Cookie(name: "n\($0)", value: "1", domain: "\($0 % 100).test") }
             await transport.features.cookies?.set([secure] + others)
-            _ = try await transport.collect(
-                Request(url: try #require(URL(string: "http://a.example.test:\(port)/"))))
+            _ = try await transport.collect(Request(url: url))
             let cookies = await transport.features.cookies?.cookies() ?? []
             #expect(cookies.filter { $0.name == "id" && !$0.isExpired() } == [secure])
         }
@@ -124,16 +128,9 @@ import Testing
     func `no header line without TLS overlays a secure cookie of its site`(head: String) async throws {
         try await StubServer.with { server in
             server.fallback { _ in .raw(head.contains("X-Cut") ? head : head + "Content-Length: 0\r\n\r\n") }
-            let port = server.endpoint.port
-            let transport = try CurlTransport(
-                options: .with {
-                    $0.connection.hostOverrides = [
-                        .init(host: "a.example.test", port: port, address: "127.0.0.1", addressPort: port)
-                    ]
-                })
+            let (transport, url) = try Self.transport(toPlain: server)
             let secure = Cookie(name: "id", value: "mine", domain: "a.example.test", isSecure: true)
             await transport.features.cookies?.set([secure])
-            let url = try #require(URL(string: "http://a.example.test:\(port)/"))
             _ = try? await transport.collect(Request(url: url))
             #expect(server.activity.requests.count == 1)
             let cookies = await (transport.features.cookies?.cookies() ?? []).filter { !$0.isExpired() }

@@ -30,15 +30,19 @@ import Testing
         #expect(unchecked == status)
     }
 
-    @Test(arguments: [false, true])
-    func `a response that its head rejects does not need its body`(isLost: Bool) async throws {
+    /// A session whose server responds with 404 and the beginning of a body, whose rest is lost or does not come.
+    private static func rejecting(isLost: Bool, _ clock: ManualClock) -> SessionManager {
         let ending: MockResponse.Step =
             isLost ? .fail(TransportError(.connectionLost(.inBody(received: 3, expected: 9)))) : .hang
+        return SessionManager(on: MockTransport(MockResponse([.head(.notFound), .chunk(Data("cut".utf8)), ending]))) {
+            $0.clock = clock
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `a response that its head rejects does not need its body`(isLost: Bool) async throws {
         let clock = ManualClock()
-        let manager = SessionManager(
-            .on(MockTransport(MockResponse([.head(.notFound), .chunk(Data("cut".utf8)), ending]))) {
-                $0.clock = clock
-            })
+        let manager = Self.rejecting(isLost: isLost, clock)
         let request = Request(url: try url("http://a.example/x"))
         let result = Task { try await manager.withResponse(for: request, validating: .statusOnly) { _, _ in } }
         if !isLost { #expect(try await clock.passWaits(1) == [.seconds(1)]) }
@@ -76,13 +80,8 @@ import Testing
 
     @Test(arguments: [false, true])
     func `a download that its head rejects does not need its body`(isLost: Bool) async throws {
-        let ending: MockResponse.Step =
-            isLost ? .fail(TransportError(.connectionLost(.inBody(received: 3, expected: 9)))) : .hang
         let clock = ManualClock()
-        let manager = SessionManager(
-            .on(MockTransport(MockResponse([.head(.notFound), .chunk(Data("cut".utf8)), ending]))) {
-                $0.clock = clock
-            })
+        let manager = Self.rejecting(isLost: isLost, clock)
         let directory = try TemporaryDirectory()
         let request = Request(url: try url("http://a.example/x"))
         let result = Task { try await manager.download(request, to: directory.path + "/file").value }

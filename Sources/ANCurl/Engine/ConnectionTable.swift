@@ -198,9 +198,9 @@ package struct ConnectionTable {
         reviewGenerations(of: entries[Int(socket)].origin)
     }
 
-    /// Returns whether a connection with a generation, besides which libcurl can open others, is too old for another
-    /// request. libcurl asks so only of idle ones.
-    package mutating func isAged(_ socket: Int32, above limit: Duration, at now: MonotonicInstant) -> Bool {
+    /// Notes that a connection with a generation, besides which libcurl can open others, is older than a limit; returns
+    /// whether it is, and must carry no new requests. libcurl itself asks only of idle ones.
+    package mutating func noteAge(_ socket: Int32, above limit: Duration, at now: MonotonicInstant) -> Bool {
         guard contains(socket), entries[Int(socket)].generation != nil, let opened = entries[Int(socket)].opened,
             opened.duration(to: now) > limit
         else { return false }

@@ -261,8 +261,8 @@ actor CurlEngine {
         }
     }
 
-    /// When the connections are closed if no exchange begins: libcurl looks only for a new one whether idle connections are
-    /// too old, or closed by their servers, and others may begin on other loops for ever.
+    /// When the connections are closed if no exchange begins. libcurl closes idle ones that are too old, or that their servers
+    /// have closed, only when an exchange begins on the same loop.
     private var idleEnd: MonotonicInstant? {
         guard active.isEmpty, multi != nil else { return nil }
         return idleSince?.advanced(by: .seconds(1 + max(1, context.limits.maximumIdleAge.wholeSeconds)))

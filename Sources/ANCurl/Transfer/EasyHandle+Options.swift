@@ -39,7 +39,7 @@ extension EasyHandle {
     func applyOptions(of exchange: Exchange, curlVersion: Int) throws(TransportError) {
         do {
             try set(CURLOPT_HTTP_VERSION, curlVersion)
-            try applyAll(exchange.sharedOptions, for: exchange)
+            try applyAll(for: exchange)
         } catch let failure as CurlFailure {
             throw failure.transportError
         } catch let error as TransportError {
@@ -49,7 +49,8 @@ extension EasyHandle {
         }
     }
 
-    private func applyAll(_ options: SharedTransferOptions, for exchange: Exchange) throws {
+    private func applyAll(for exchange: Exchange) throws {
+        let options = exchange.sharedOptions
         if let timeout = options.value.expectContinueTimeout {
             try set(CURLOPT_EXPECT_100_TIMEOUT_MS, timeout.wholeMilliseconds)
         }
@@ -76,7 +77,7 @@ extension EasyHandle {
         try set(CURLOPT_CAINFO, nil)
         if try CurlLibrary.current.get().defects.contains(.restoredRoots) {
             // libcurl would read its file of all authorities for each connection, or fail because there is none.
-            try set(CURLOPT_CAINFO_BLOB, blob: CurlRoots.nobody)
+            try set(CURLOPT_CAINFO_BLOB, blob: CurlRoots.noAuthority)
         }
     }
 
@@ -151,8 +152,8 @@ extension EasyHandle {
     }
 }
 
-/// Trusted authorities as libcurl reads them, for proxies and where it verifies servers. None of the options is unset: from
-/// 8.21 on, an unset one is that of its build (since 5df33efab4).
+/// Trusted authorities as libcurl reads them, for proxies and where it verifies servers. Both a directory and either a file
+/// or bytes are set: from 8.21 on, what is unset has the value of libcurl's build (since 5df33efab4).
 private struct CurlRoots {
     var file: String?
     var directory = Self.emptyDirectory
@@ -167,7 +168,7 @@ private struct CurlRoots {
         switch roots {
         case .system:
             (file, directory) = (system.file, system.directory ?? Self.emptyDirectory)
-            if system.file == nil { bytes = Self.nobody }
+            if system.file == nil { bytes = Self.noAuthority }
         case .file(let path):
             // libcurl reads a file for new connections only.
             if let found = Self.text(ofCertificateAt: path) { bytes = found } else { file = path }
@@ -212,8 +213,8 @@ private struct CurlRoots {
         }
     }
 
-    /// A certificate of nobody, whose key does not exist: no authority.
-    static let nobody = Data(
+    /// A certificate that is no authority, and whose key was thrown away.
+    static let noAuthority = Data(
         """
         -----BEGIN CERTIFICATE-----
         MIIBSzCB8qADAgECAgEBMAoGCCqGSM49BAMCMBcxFTATBgNVBAMMDE5vIGF1dGhv

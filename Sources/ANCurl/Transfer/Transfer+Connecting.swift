@@ -274,7 +274,7 @@ extension Transfer {
 
     private func isAged(_ socket: Int32) -> Bool {
         guard let limit = loop.context.limits.maximumAge else { return false }
-        return loop.connections.isAged(socket, above: .seconds(max(1, limit.wholeSeconds)), at: loop.now)
+        return loop.connections.noteAge(socket, above: .seconds(max(1, limit.wholeSeconds)), at: loop.now)
     }
 
     /// Whether an address belongs to the chosen version of IP. Recent versions of libcurl (8.23) do not compare it with

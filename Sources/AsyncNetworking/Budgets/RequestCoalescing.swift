@@ -63,7 +63,7 @@ public struct RequestCoalescing: Interceptor, FieldPreservingInterceptor {
             case .failure(let error)??: throw error
             // The next one takes its place.
             case .abandoned??, .some(nil): try Task.checkCancellation()
-            // The next one has the token of now. If that is set with each response, they would all be sent in turn.
+            // The next one has the newest token. If each response sets one, they would all be sent in turn.
             case .unshared??:
                 if hasWaitedInVain { return try await next(request) }
                 hasWaitedInVain = true

@@ -40,17 +40,16 @@ public struct RequestRateLimit: Interceptor, FieldPreservingInterceptor {
     public func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
         let origin = next.pipeline.origin(of: request)
         try Task.checkCancellation()
-        let kept = request.token?.takeTurn(of: ledger)
-        var turn = kept
-        if kept == nil { turn = await ledger.take(origin, next.pipeline.clock, within: request.timeLeft) }
+        var turn = request.token?.takeTurn(of: ledger)
+        if turn == nil { turn = await ledger.take(origin, next.pipeline.clock, within: request.timeLeft) }
         guard let turn else {
             throw TransportError.timedOut(.queue, request.nextTimeout, FailureContext(request.url))
         }
         do {
-            if kept == nil, turn.wait > .zero { try await next.pipeline.pause(turn.wait) }
+            if turn.wait > .zero { try await next.pipeline.pause(turn.wait) }
             return try await next(request)
         } catch {
-            if await !next.hasSent, request.token?.keepTurn(turn, of: ledger) != true {
+            if await !next.hasSent, request.token?.keepTurn(turn.waited, of: ledger) != true {
                 await ledger.giveBack(turn, origin)
             }
             throw error
@@ -97,6 +96,9 @@ package struct TokenBucket: Sendable {
         /// The time until it is there.
         package let wait: Duration
         fileprivate let fullTime: Duration
+
+        /// The turn after its wait.
+        var waited: Turn { Turn(wait: .zero, fullTime: fullTime) }
     }
 
     /// Creates a full bucket. A capacity below 1 counts as 1, one above a billion as that.
