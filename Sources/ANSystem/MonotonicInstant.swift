@@ -44,7 +44,11 @@ public struct MonotonicInstant: Comparable, Hashable, Sendable {
 extension Duration {
     /// The duration in whole nanoseconds, clamped to the range of 64 bits (292 years).
     package var clampedNanoseconds: Int64 {
-        Int64(clamping: attoseconds / Self.attosecondsPerNanosecond)
+        // A thousand million is 2⁹ times 1,953,125. Below 78 minutes this divides 64 bits, not 128.
+        guard let units = Int64(exactly: attoseconds >> 9), units >= 0 else {
+            return Int64(clamping: attoseconds / Self.attosecondsPerNanosecond)
+        }
+        return units / 1_953_125
     }
 
     fileprivate static var attosecondsPerNanosecond: Int128 { 1_000_000_000 }

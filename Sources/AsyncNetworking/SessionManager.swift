@@ -106,7 +106,7 @@ public actor SessionManager {
         defer { if task.core == nil { registry.end(task.id) } }
         return try await pipeline.call(task, request, delivery: delivery, reporting: events) { request, call in
             var request = request
-            request[HomeOrigin.self] = home
+            if let home { request[HomeOrigin.self] = home }
             let response = try await pipeline.respond(to: request, &call)
             return try await pipeline.read(response, of: call, body)
         }

@@ -6,7 +6,9 @@ package import FoundationEssentials
 /// The bytes of a response body that were received and not read yet.
 package struct BodyBuffer: Sendable {
     private var data = Data()
-    /// The memory with the bytes, if its size was known in advance; otherwise they are in `data`.
+    /// The expected number of bytes; 0 if it is unknown.
+    private var expected = 0
+    /// The memory with the bytes, if their number was known in advance and is large; otherwise they are in `data`.
     private var reserved: (block: BodyMemory.Block, memory: BodyMemory)?
     /// The number of bytes in the reserved memory.
     private var filled = 0
@@ -24,7 +26,7 @@ package struct BodyBuffer: Sendable {
     package mutating func reserve(_ count: Int, from memory: BodyMemory) {
         guard isEmpty else { return }
         reserved = memory.block(for: count).map { ($0, memory) }
-        if reserved == nil { data.reserveCapacity(count) }
+        expected = count
     }
 
     /// Appends bytes, also if they are more than reserved.
@@ -38,6 +40,9 @@ package struct BodyBuffer: Sendable {
             }
             data = take()
         }
+        guard data.isEmpty else { return unsafe data.append(contentsOf: bytes) }
+        if bytes.count >= expected { return data = unsafe Data(bytes) }
+        data.reserveCapacity(expected)
         unsafe data.append(contentsOf: bytes)
     }
 

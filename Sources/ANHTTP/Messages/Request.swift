@@ -222,8 +222,9 @@ package struct RequestAttributes: Sendable {
         set { values[ObjectIdentifier(Attribute.self)] = newValue }
     }
 
-    // Not inlined, so that a request without attributes needs no metadata of an optional value.
-    @inline(never) @usableFromInline
+    // Out of line, so that a request without attributes needs no metadata of an optional value; inlinable, so that other
+    // modules have it for their attributes' types.
+    @inlinable @inline(never)
     func value<Attribute: RequestAttribute>(of: Attribute.Type) -> Attribute.Value {
         guard let value = values[ObjectIdentifier(Attribute.self)] else { return Attribute.defaultValue }
         return value as? Attribute.Value ?? Attribute.defaultValue
