@@ -5,7 +5,8 @@ public import Glibc
 /// A value protected by a mutex.
 ///
 /// It uses `pthread_mutex_t`, which ThreadSanitizer understands; with `Synchronization.Mutex` it reports false races on
-/// Linux. Copies share the lock and the value, which have one allocation and a stable address.
+/// Linux. Copies share the lock and the value, which have one allocation and a stable address. A lock that protects no
+/// value has `false`, not `()`, for whose address ThreadSanitizer takes that of what follows.
 ///
 /// Critical sections must be short and must not call unknown code: the mutex is neither recursive nor fair.
 @safe public struct Lock<Value: Sendable>: @unchecked Sendable {

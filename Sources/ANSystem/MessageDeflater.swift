@@ -5,7 +5,7 @@ import Glibc
 /// A compressor of messages that each end with an empty block, whose last four bytes are not sent (RFC 7692 §7.2.1).
 package final class MessageDeflater: Sendable {
     private let resets: Bool
-    private let lock = Lock(())
+    private let lock = Lock(false)
     /// Guarded by ``lock``.
     private nonisolated(unsafe) var deflater: Deflater
 
@@ -47,7 +47,7 @@ package final class MessageDeflater: Sendable {
 /// (RFC 7692 §7.2.2).
 package final class MessageInflater: Sendable {
     private let resets: Bool
-    private let lock = Lock(())
+    private let lock = Lock(false)
     /// Guarded by ``lock``.
     private nonisolated(unsafe) var inflater: Inflater
 

@@ -159,7 +159,7 @@ enum WakeupSockets {
     }
 
     /// Several event loops may make their handles at the same time.
-    private static let turn = Lock(())
+    private static let turn = Lock(false)
 
     private static func setCloseOnExec(of multi: UnsafeMutableRawPointer) {
         let idle = inheritedSockets().filter { count(Self.unread, $0) == 0 && count(Self.unsent, $0) == 0 }
