@@ -32,8 +32,12 @@ import Testing
         ("https://example.com/?ä=secret", "https://example.com/?%C3%A4=…"),
         ("https://example.com/#access_token=secret", "https://example.com/"),
         ("https://example.com/?a=secret#secret", "https://example.com/?a=…"),
+        ("https://example.com/a;jsessionid=secret/b;v=1", "https://example.com/a;jsessionid=…/b;v=1"),
+        ("https://example.com/a;v=1;token=secret?b=secret", "https://example.com/a;v=1;token=…?b=…"),
     ])
-    func `user information, query values and fragments are removed`(text: String, redacted: String) throws {
+    func `user information, query values, secret parameters and fragments are removed`(text: String, redacted: String)
+        throws
+    {
         let url = try URL.example(text)
         #expect(url.redactedDescription == redacted)
         #expect(!url.redactedDescription.contains("secret"))

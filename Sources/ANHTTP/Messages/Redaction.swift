@@ -141,6 +141,8 @@ public struct Redaction: Hashable, Sendable {
     }
 
     /// Returns a path without its secret parameters.
+    package func path(_ text: String) -> String { parameters(text.unicodeScalars[...]) }
+
     private func parameters(_ path: Substring.UnicodeScalarView) -> String {
         let segments = path.split(omittingEmptySubsequences: false) { $0 == ";" }
         var result = String(segments.first ?? "".unicodeScalars[...])

@@ -217,14 +217,18 @@ extension URL {
 extension URL {
     /// The URL as text for messages, without possible secrets.
     ///
-    /// User information, the values of the query, those without a name, and the fragment are removed; OAuth 2.0 puts tokens into fragments (RFC 6749
-    /// §4.2.2). For a URL without a host, such as a mistyped `https:user:password@host`, only the scheme remains.
+    /// User information, the values of the query, those without a name, parameters of the path with a secret name, such as
+    /// `;jsessionid=…`, and the fragment are removed; OAuth 2.0 puts tokens into fragments (RFC 6749 §4.2.2). For a URL without a host, such as a mistyped `https:user:password@host`, only the scheme remains.
     package var redactedDescription: String {
         guard var components = URLComponents(url: self, resolvingAgainstBaseURL: true) else { return "(invalid URL)" }
         guard let host = components.host, !host.isEmpty else { return components.scheme.map { "\($0):…" } ?? "…" }
         components.user = nil
         components.password = nil
         components.fragment = nil
+        let path = components.percentEncodedPath
+        if path.utf8.contains(UInt8(ascii: ";")) {
+            components.percentEncodedPath = Redaction.standard.path(path).replacing(each: "…", with: "%E2%80%A6")
+        }
         if let query = components.percentEncodedQuery {
             components.percentEncodedQuery = Self.redactedQuery(query).replacing(each: "…", with: "%E2%80%A6")
         }
