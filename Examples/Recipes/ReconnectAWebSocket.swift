@@ -17,7 +17,7 @@ guard CommandLine.arguments.count == 2 else {
 }
 let api = SessionManager(baseURL: URL(string: CommandLine.arguments[1]))
 var request = try api.request(.get, "rooms/7")
-// Gives up after ten connections in a row that could not be made; without a policy, it never does.
+// Gives up after ten repetitions in a row that have failed; without a policy, it never does.
 request.retryPolicy = RetryPolicy(limit: 10)
 
 var last = 0

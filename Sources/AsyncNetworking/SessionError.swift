@@ -67,7 +67,8 @@ public indirect enum SessionError: Error, Sendable {
     /// that was to be written; if a closure was to choose it, the directory of the temporary file. `url` is that of the
     /// request, before redirects.
     ///
-    /// The downloaded bytes were removed, except those written to a device, so the download cannot be resumed. A cached
+    /// The downloaded bytes were removed, except those written to a device, so the download cannot be resumed. If pieces
+    /// have digests of their own, only those that are wrong are removed, and the error is ``interrupted(by:_:)``. A cached
     /// response from which they came is removed as well.
     case digest(expected: ContentDigest, found: ContentDigest, path: String, url: URL)
     /// The file of a download has another size, in bytes, than ``DownloadOptions/pieceDigests``. `url` is that of the

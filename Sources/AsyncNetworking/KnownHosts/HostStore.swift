@@ -130,8 +130,9 @@ extension SessionManager {
     ///
     /// Requests over https with ``ANHTTP/HTTPVersionPolicy/automatic`` use them if the linked libcurl has HTTP/3 by
     /// ngtcp2, the method is idempotent (RFC 9110 §9.2.2), and the body is replayable. Requests through a proxy or a
-    /// Unix-domain socket, with trailers, with another authentication than Basic and Bearer, and for a WebSocket
-    /// connection do not, nor do those whose options disable ALPN or TLS 1.3. With
+    /// Unix-domain socket, with trailers, with another authentication than Basic and Bearer, with a streamed response and
+    /// ``ANHTTP/ConnectionLimits/memoryBudget``, and for a WebSocket connection do not, nor do those whose options disable ALPN or
+    /// TLS 1.3. With
     /// ``ANHTTP/ConnectionOptions/hostOverrides``, only an alternative on the origin's port is used. If
     /// ``SessionConfiguration/usesAlternativeServices`` is `false`, servers add none, and none is used.
     public nonisolated var alternativeServices: HostStore<AlternativeService> {
