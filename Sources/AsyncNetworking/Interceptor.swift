@@ -144,6 +144,7 @@ private actor Passage {
         let call: Call
     }
 
+    @inline(never)
     init(
         of request: Request, _ call: Call, on pipeline: Pipeline, before rest: ArraySlice<any Interceptor>,
         _ next: Pipeline.Next
@@ -180,6 +181,7 @@ private actor Passage {
     }
 
     /// Begins a request: returns the call, `nil` if the interceptor has returned, and the responses that must be closed.
+    @inline(never)
     private func begin(besideOthers: Bool) -> (call: Call?, number: Int, closed: [Left]) {
         requestCount += 1
         defer { if !besideOthers { open = [] } }
@@ -190,6 +192,7 @@ private actor Passage {
     }
 
     /// Keeps the exchanges that a request has left open; returns `false` if the interceptor has returned.
+    @inline(never)
     private func keep(_ call: Call, _ number: Int) -> Bool {
         guard !scope.isOver else { return false }
         var call = call
@@ -200,11 +203,13 @@ private actor Passage {
     }
 
     /// Notes what a request has recorded. One that is cancelled may be the loser of a race.
+    @inline(never)
     private func note(_ call: Call, isCancelled: Bool = false) {
         if !isCancelled { self.call.note(call) }
         self.call.count(call)
     }
 
+    @inline(never)
     private func measuringTimeout(of request: Request) -> Request {
         var request = request
         call.measureTimeout(of: &request, on: pipeline.clock)
@@ -213,6 +218,7 @@ private actor Passage {
 
     /// Gives the call back as the request has left it whose number is given, by default the last one, and with it the
     /// exchanges that are open, which it returns.
+    @inline(never)
     nonisolated func finish(_ call: inout Call, with number: Int? = nil) async -> [Left] {
         let (open, last) = await end()
         call.note(open.first { $0.number == number }?.call ?? last)

@@ -208,18 +208,24 @@ final class Pipeline: Sendable {
             } else {
                 try await WaitGraph.keeping { try await perform(request, &call, from: 0) }
             }
+        note(&response, in: &call)
+        return response
+    }
+
+    /// Notes the response that a call has led to.
+    @inline(never)
+    private func note(_ response: inout OpenResponse, in call: inout Call) {
         response.head.jsonDecoder = json.decoder
         response.body.jsonDecoder = json.decoder
         if call.monitor != nil {
-            call.answer = Call.Answer(
-                status: response.head.status.code, version: response.head.version, body: response.body)
+            call.answer = Shared(
+                Call.Answer(status: response.head.status.code, version: response.head.version, body: response.body))
         }
         if !call.history.steps.isEmpty || response.head.status.code >= 400 {
             // For the error of a response that is rejected.
             call.history.duration = uptime.elapsed - call.start
             response.head.callHistory = call.history
         }
-        return response
     }
 
     /// Runs a closure that reads a response. Cancelling the task ends the exchange, even while the closure does not
@@ -236,20 +242,35 @@ final class Pipeline: Sendable {
             } onCancel: {
                 exchanges.cancel()
             }
-        } catch let error as SerializationError where error.isOfStream {
-            throw error.naming(response.head.url.redactedDescription)
+        } catch {
+            throw naming(error, of: response.head)
         }
+    }
+
+    /// Returns an error of reading a response, with the URL in that of a stream of values.
+    @inline(never)
+    private func naming(_ error: any Error, of head: ResponseHead) -> any Error {
+        guard let error = error as? SerializationError, error.isOfStream else { return error }
+        return error.naming(head.url.redactedDescription)
     }
 
     /// Performs the steps from an index on, and the exchange.
     @inline(never)
     private func perform(_ request: Request, _ call: inout Call, from first: Int) async throws -> OpenResponse {
-        var (request, index) = (request, first)
-        if let step = try advance(&request, &index) {
-            return try await step(self, request, &call, Next(pipeline: self, index: index))
-        }
+        let (request, index, step) = try advance(request, from: first)
+        if let step { return try await step(self, request, &call, Next(pipeline: self, index: index)) }
         await call.exchanges.close()
-        if let token = request.token { try await updateToken(token, of: &request, &call) }
+        guard let token = request.token else { return try await exchange(request, &call) }
+        return try await exchange(request, updating: token, &call)
+    }
+
+    /// Opens an exchange with the current token.
+    @inline(never)
+    private func exchange(
+        _ request: Request, updating token: SentToken, _ call: inout Call
+    ) async throws -> OpenResponse {
+        var request = request
+        try await updateToken(token, of: &request, &call)
         return try await exchange(request, &call)
     }
 
@@ -269,15 +290,7 @@ final class Pipeline: Sendable {
                     try await transport.open(request, delivery: call.delivery, reporting: events)
                 }
             if let sending { response.head.sending = sending }
-            if response.head.status == .unauthorized, let token = request.token {
-                token.noteRefusal(of: request.headers[.authorization])
-            }
-            if !response.body.isWhole {
-                response.body = response.body.reading(ExchangeBodySource(base: response.body, request, on: self))
-            }
-            (response.body.origin, response.body.exchange, response.body.isReplaced) = (.network, number, false)
-            call.exchanges.own(response.body)
-            call.seen.note(request, .success(response.head))
+            accept(&response, to: request, number, &call)
             return response
         } catch {
             let error = failure(of: request, by: error)
@@ -286,20 +299,37 @@ final class Pipeline: Sendable {
         }
     }
 
-    /// Performs the next steps that only change the request. Returns the next step that asks for a response; `nil` if
-    /// only the exchange is left.
+    /// Makes the response to an exchange that of its call.
     @inline(never)
-    private func advance(_ request: inout Request, _ index: inout Int) throws -> Step.Function? {
+    private func accept(_ response: inout OpenResponse, to request: Request, _ number: Int?, _ call: inout Call) {
+        if response.head.status == .unauthorized, let token = request.token {
+            token.noteRefusal(of: request.headers[.authorization])
+        }
+        if !response.body.isWhole {
+            response.body = response.body.reading(ExchangeBodySource(base: response.body, request, on: self))
+        }
+        (response.body.origin, response.body.exchange, response.body.isReplaced) = (.network, number, false)
+        call.exchanges.own(response.body)
+        call.seen.note(request, .success(response.head))
+    }
+
+    /// Performs the steps from an index on that only change the request. Returns the changed request, and the next step,
+    /// which asks for a response, with the index of the one after it; no step if only the exchange is left.
+    @inline(never)
+    private func advance(
+        _ request: Request, from first: Int
+    ) throws -> (request: Request, index: Int, step: Step.Function?) {
+        var (request, index) = (request, first)
         while index < Self.steps.count {
             let step = Self.steps[index]
             index += 1
-            if try step.prepare(self, &request) { return step.function }
+            if try step.prepare(self, &request) { return (request, index, step.function) }
         }
         // An interceptor or a redirect policy may have set another body.
         try request.encodeBody(with: json.encoder)
         try limitToTimeLeft(&request)
         if TaskRegistry.isCleaningUp { request.cleansUp = true }
-        return nil
+        return (request, index, nil)
     }
 
     /// The steps after a step, and the exchange: `try await next(request, &call)` returns their response.
@@ -453,7 +483,7 @@ struct Call: Sendable {
     /// The events between the exchanges.
     var history = CallHistory()
     /// The response that was returned last; `nil` if a further request has failed, and without a monitor.
-    var answer: Answer?
+    var answer: Shared<Answer>?
     /// The exchanges that are open.
     var exchanges = OpenExchanges()
     /// The scope of the innermost interceptor that has sent the request; `nil` for none.
@@ -501,32 +531,23 @@ struct Call: Sendable {
 
 /// The open exchanges of a call.
 struct OpenExchanges: Sendable {
-    private var last: ResponseBody?
-    private var others: [ResponseBody] = []
+    private var bodies: [ResponseBody] = []
 
     /// Takes the ownership of an exchange, the source of whose body is given, or of a body that is read in its place.
-    mutating func own(_ body: ResponseBody) {
-        if let last { others.append(last) }
-        last = body
-    }
+    mutating func own(_ body: ResponseBody) { bodies.append(body) }
 
     /// Closes the exchanges that are open, the last one first, which may use one before it.
     mutating func close() async {
-        guard let last else { return }
-        await last.close()
-        for other in others.reversed() { await other.close() }
-        (self.last, others) = (nil, [])
+        for body in bodies.reversed() { await body.close() }
+        bodies = []
     }
 
     /// Asks for the end of the exchanges that are open.
-    func cancel() {
-        last?.cancel()
-        others.forEach { $0.cancel() }
-    }
+    func cancel() { bodies.forEach { $0.cancel() } }
 
     /// Gives the exchanges that are open to the caller.
     mutating func release() -> [ResponseBody] {
-        defer { (last, others) = (nil, []) }
-        return others + [last].compactMap(\.self)
+        defer { bodies = [] }
+        return bodies
     }
 }

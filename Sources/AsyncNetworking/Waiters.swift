@@ -138,6 +138,7 @@ enum WaitGraph {
         try await run(Member([], keeps: true), body)
     }
 
+    @inline(never)
     private static func run<Result>(_ member: Member, _ body: () async throws -> Result) async rethrows -> Result {
         defer { member.end() }
         // A chain of tasks, each of which the one before has created, would keep those that have ended.

@@ -68,13 +68,17 @@ public struct CurlTransport: Transport {
         return answer.credential
     }
 
+    /// Whether the request will be signed.
+    @inline(never)
+    private static func isSigned(_ request: Request) -> Bool { request.transportAuthentication?.signature != nil }
+
     /// Starts an exchange, and waits for its head, or for the response if the body is collected.
     func perform(
         _ request: Request, _ delivery: BodyDelivery, _ events: (any ExchangeEventSink)?
     ) async throws -> (Exchange, ResponseHead) {
         let exchange =
-            if let signature = request.transportAuthentication?.signature {
-                try await makeExchange(request, for: signature, delivery, events)
+            if Self.isSigned(request) {
+                try await makeSignedExchange(request, delivery, events)
             } else {
                 try makeExchange(request, delivery, events)
             }
@@ -97,9 +101,12 @@ public struct CurlTransport: Transport {
 
     /// Returns the exchange for a request that will be signed, which takes as long as its file is hashed.
     @inline(never)
-    private func makeExchange(
-        _ request: Request, for signature: AWSSignature, _ delivery: BodyDelivery, _ events: (any ExchangeEventSink)?
+    private func makeSignedExchange(
+        _ request: Request, _ delivery: BodyDelivery, _ events: (any ExchangeEventSink)?
     ) async throws -> Exchange {
+        guard let signature = request.transportAuthentication?.signature else {
+            return try makeExchange(request, delivery, events)
+        }
         try request.validate()
         let start = MonotonicInstant.now
         let total = (request.sharedOptions ?? defaultOptions).value.timeouts.total

@@ -362,6 +362,7 @@ extension Authenticator {
 
 extension Pipeline {
     /// Sends a request with a bearer token, and once more with a refreshed token if the server answers with 401.
+    @inline(never)
     func authorize(
         _ request: Request, _ call: inout Call, _ next: Next, by authenticator: Authenticator,
         _ policy: AuthenticationPolicy
@@ -404,6 +405,7 @@ extension Pipeline {
     }
 
     /// Returns the token with which a request passes the next steps. It is refreshed only if it has to be sent.
+    @inline(never)
     private func tokenToCarry(
         of authenticator: Authenticator, for request: Request, _ call: inout Call
     ) async throws -> SentToken {
@@ -431,6 +433,7 @@ extension Pipeline {
         return try await renew(authenticator, for: request, &call)
     }
 
+    @inline(never)
     private func renew(
         _ authenticator: Authenticator, after refused: Authenticator.Ticket? = nil, for request: Request,
         _ call: inout Call

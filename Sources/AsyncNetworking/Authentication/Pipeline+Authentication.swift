@@ -9,36 +9,50 @@ extension Pipeline {
     /// Sends a request with the credentials, token or signature of its authentication policy; see
     /// ``AuthenticationPolicy``.
     func authenticate(_ request: Request, _ call: inout Call, _ next: Next) async throws -> OpenResponse {
-        let policy = request.authentication ?? authentication
-        call.credentialOrigin = nil
         var request = request
+        let policy = request.authentication ?? authentication
+        guard let authenticator = try beginAuthentication(of: &request, &call, by: policy) else {
+            return try await answerChallenges(request, &call, next, by: policy)
+        }
+        return try await authorize(request, &call, next, by: authenticator, policy)
+    }
+
+    /// Adds the signature of a policy to a request, or returns the source of its token; `nil` if it has none.
+    @inline(never)
+    private func beginAuthentication(
+        of request: inout Request, _ call: inout Call, by policy: AuthenticationPolicy
+    ) throws(TransportError) -> Authenticator? {
+        call.credentialOrigin = nil
         // Those of an exchange whose request an interceptor or a redirect policy has kept.
         if request.token != nil { request.token = nil }
         if request.transportAuthentication != nil { request.transportAuthentication = nil }
-        guard !request.headers.contains(.authorization) else {
-            return try await answerChallenges(request, &call, next, by: policy)
-        }
+        guard !request.headers.contains(.authorization) else { return nil }
         call.credentialOrigin = Origin(request.url)
-        if !policy.signatures.isEmpty, let signature = try policy.signature(for: HostName(request.url)) {
-            // A server accepts nothing beside the signature of a presigned URL.
-            if !request.url.isPresigned { request.transportAuthentication = TransportAuthentication(signature) }
-            return try await answerChallenges(request, &call, next, by: policy)
+        guard !policy.signatures.isEmpty, let signature = try policy.signature(for: HostName(request.url)) else {
+            return policy.authenticator(for: origins(of: request))
         }
-        if let authenticator = policy.authenticator(for: origins(of: request)) {
-            return try await authorize(request, &call, next, by: authenticator, policy)
-        }
-        return try await answerChallenges(request, &call, next, by: policy)
+        // A server accepts nothing beside the signature of a presigned URL.
+        if !request.url.isPresigned { request.transportAuthentication = TransportAuthentication(signature) }
+        return nil
     }
 
     /// Sends a request, and again with credentials as long as a server or proxy sends challenges that can be answered.
     ///
     /// Basic is a header field that is added here. The other schemes exchange several messages on one connection, which
     /// the transport performs: it receives the credential and the scheme.
+    @inline(never)
     func answerChallenges(
         _ request: Request, _ call: inout Call, _ next: Next, by policy: AuthenticationPolicy
     ) async throws -> OpenResponse {
         guard policy.answersChallenges || request.credential != nil || request.challengeHandler != nil
         else { return try await next(request, &call) }
+        return try await answerAll(request, &call, next, by: policy)
+    }
+
+    @inline(never)
+    private func answerAll(
+        _ request: Request, _ call: inout Call, _ next: Next, by policy: AuthenticationPolicy
+    ) async throws -> OpenResponse {
         let origins = call.credentialOrigin == nil ? [] : origins(of: request)
         var answers = await ChallengeAnswers(request, policy, origins: origins, on: self)
         while true {
@@ -91,6 +105,7 @@ private struct ChallengeAnswers {
     private var digestDomain: String?
 
     /// - Parameter origins: The origins of which the request is one; none if the program set `Authorization` itself.
+    @inline(never)
     init(_ request: Request, _ policy: AuthenticationPolicy, origins: [Origin], on pipeline: Pipeline) async {
         self.request = request
         self.policy = policy
@@ -128,6 +143,7 @@ private struct ChallengeAnswers {
 
     /// Chooses the answer to a refusal, and returns the protection space that it is for; `nil` if there is no answer, so
     /// that the refusal is the response.
+    @inline(never)
     mutating func answer(_ refusal: Refusal) async throws -> ProtectionSpace? {
         if refusal.isProxy {
             if let answer = proxy.answer {

@@ -10,12 +10,12 @@ import HTTPTypes
 typealias RequestFlights = Flights<CacheLookup.FlightKey, CacheLookup.FlightEnd>
 
 /// A request's use of the session's cache: reads the stored responses, and stores and updates them.
-struct CacheLookup: Sendable {
+final class CacheLookup: Sendable {
     let session: SessionCache
     /// The request as the rules see it.
     let request: CacheRequest
     /// The flight that the request leads; `nil` if it leads none.
-    var flight: RequestFlights.Flight?
+    let flight: RequestFlights.Flight?
     private let sent: Request
     private let key: CacheKey
     /// The number of invalidations before the request.
@@ -27,7 +27,16 @@ struct CacheLookup: Sendable {
         self.request = session.request(request, policy, laterChange: laterChange)
         key = CacheKey(target: self.request.target)
         start = session.cache.invalidations
+        flight = nil
     }
+
+    private init(_ lookup: CacheLookup, leading flight: RequestFlights.Flight) {
+        (session, request, sent) = (lookup.session, lookup.request, lookup.sent)
+        (key, start, self.flight) = (lookup.key, lookup.start, flight)
+    }
+
+    /// Returns the look-up of a request that leads a flight.
+    func leading(_ flight: RequestFlights.Flight) -> CacheLookup { CacheLookup(self, leading: flight) }
 
     /// Identifies the requests that may share the transfer of this one.
     var flightKey: FlightKey {
@@ -59,11 +68,13 @@ struct CacheLookup: Sendable {
     }
 
     /// Ends the flight that the request leads.
+    @inline(never)
     func endFlight(isAbandoned: Bool) {
         if let flight { session.flights?.end(flight, flightKey, isAbandoned ? .abandoned : .over) }
     }
 
     /// Returns the stored responses for the request's target.
+    @inline(never)
     func entries() async -> [CacheEntry] {
         guard session.cache.mustRead(key) else { return session.cache.entries(key) }
         return await withFiles { session.cache.entries(key) }
@@ -81,6 +92,7 @@ struct CacheLookup: Sendable {
     ///   - statuses: The statuses for which the request is sent again, besides failures; `nil` if it is sent for the first
     ///     time. Such a response may be stored, and is then no answer.
     ///   - validatesInBackground: Whether a response may be used before it is validated, `true` by default.
+    @inline(never)
     func decide(
         _ entries: [CacheEntry], retrying statuses: Set<Int>?, validatesInBackground: Bool = true
     ) -> CacheDecision {
@@ -109,6 +121,7 @@ struct CacheLookup: Sendable {
     /// - Parameters:
     ///   - updated: The stored response as a validation has updated it; `nil` without one.
     ///   - metrics: The metrics of the validation.
+    @inline(never)
     func response(
         _ use: StoredUse, of entry: CacheEntry, updated: StoredResponse? = nil,
         validatedBy metrics: TransferMetrics? = nil
@@ -136,7 +149,7 @@ struct CacheLookup: Sendable {
     private static let stale = Shared(TransferMetrics().from(.stale))
 
     /// The response to a request that accepts only stored ones (RFC 9111 §5.2.1.7).
-    var refusal: OpenResponse {
+    @inline(never) var refusal: OpenResponse {
         var body = ResponseBody(Data(), ending: ResponseEnding(trailers: [:], metrics: Self.cached))
         body.origin = .cache
         return OpenResponse(head: ResponseHead(status: .gatewayTimeout, url: sent.url), body: body)
@@ -165,6 +178,7 @@ struct CacheLookup: Sendable {
     }
 
     /// Updates stored responses from a 304 or a response to HEAD.
+    @inline(never)
     func update(_ entries: [CacheEntry], from head: ResponseHead, _ times: ExchangeTimes) async {
         for entry in entries {
             let updated = entry.with(updated(entry, from: head, times), order: times.order)
@@ -185,6 +199,7 @@ struct CacheLookup: Sendable {
     }
 
     /// Changes the stored responses because of a response that is not stored itself.
+    @inline(never)
     func noteUnstored(_ head: ResponseHead, _ entries: [CacheEntry], _ times: ExchangeTimes) async {
         let targets = Invalidation.targets(of: head, to: request, at: sent.url)
         if !targets.isEmpty {
@@ -214,6 +229,7 @@ struct CacheLookup: Sendable {
     /// responses that it supersedes are removed when it is closed; unless it was refused, not one with the same tag. If
     /// reading fails or is cancelled, none is: a stored one may have answered instead, or another response to the same
     /// call may be stored.
+    @inline(never)
     func storing(_ response: OpenResponse, _ times: ExchangeTimes) -> ResponseBody? {
         let head = response.head
         // What the program changes may make it useful.
@@ -227,9 +243,9 @@ struct CacheLookup: Sendable {
         guard willCache != nil || Storability.isUseful(stored, acceptsStale: acceptsStale) else { return nil }
         let length = stored.isDecoded ? nil : head.contentLength
         return response.body.reading(
-            StoringBodySource(response.body, session.cache.writer(key), expected: length) { body, ending in
+            StoringBodySource(response.body, session.cache.writer(key), expected: length) { [self] body, ending in
                 await store(stored.ended(ending.trailers, bodyLength: body.length), body, head, times)
-            } notStored: { reason in
+            } notStored: { [self] reason in
                 let isCancelled = isCancelled
                 switch reason {
                 // The reader may be cancelled between two chunks.
@@ -286,6 +302,7 @@ struct CacheLookup: Sendable {
         return await WaitGraph.leading(flight) { await insert(response, body, head, times) }
     }
 
+    @inline(never)
     private func insert(
         _ response: StoredResponse, _ body: CacheEntry.Body, _ head: ResponseHead, _ times: ExchangeTimes
     ) async -> StoringBodySource.Obstacle? {

@@ -53,7 +53,7 @@ extension Pipeline {
                     let (flight, isOwn) = flights.join(lookup.flightKey)
                     if isOwn {
                         // The previous flight may have ended after the look-up.
-                        lookup.flight = flight
+                        lookup = lookup.leading(flight)
                     } else {
                         mayWait = try await wait(for: flight, request)
                     }
@@ -85,6 +85,7 @@ extension Pipeline {
 
     /// Waits until another request's flight ends, or would do so only after this request. Returns whether it ended without
     /// a result, because the other request was cancelled.
+    @inline(never)
     private func wait(for flight: RequestFlights.Flight, _ request: Request) async throws -> Bool {
         guard let waiting = WaitGraph.begin(for: flight) else { return false }
         defer { waiting.end() }
@@ -97,38 +98,46 @@ extension Pipeline {
     }
 
     /// Sends a request and returns its response, or the stored one that it confirms.
+    @inline(never)
     private func send(
         _ request: Request, _ call: inout Call, _ next: Next, _ lookup: CacheLookup, _ entries: [CacheEntry],
         _ decision: CacheDecision
     ) async throws -> OpenResponse {
-        if case .validate(let conditions, let fallback) = decision {
-            switch try await validate(request, &call, next, lookup, entries, conditions, ifFailing: fallback) {
-            case .received(let response), .storing(let response): return response
-            case .confirmed(let confirmed, let head, let times, let metrics):
-                let updated = lookup.updated(confirmed[0], from: head, times)
-                let use = StoredUse.validated(updated, for: lookup.request, at: times.response)
-                // The body is open before the update, which may remove its file.
-                let response = await lookup.response(use, of: confirmed[0], updated: updated, validatedBy: metrics)
-                await lookup.update(confirmed, from: head, times)
-                if let response { return response }
-            case .stored(let use, let entry, let metrics):
-                if let response = await lookup.response(use, of: entry, validatedBy: metrics) { return response }
-            }
-            try await request.checkToken()
+        if case .validate(let conditions, let fallback) = decision,
+            let response = try await confirm(request, &call, next, lookup, entries, conditions, ifFailing: fallback)
+        {
+            return response
         }
-        return try await forward(request, &call, next, lookup, entries)
-    }
-
-    /// Sends a request without conditions and returns its response, which is stored when it is read.
-    private func forward(
-        _ request: Request, _ call: inout Call, _ next: Next, _ lookup: CacheLookup, _ entries: [CacheEntry]
-    ) async throws -> OpenResponse {
         let (response, times) = try await exchange(request, &call, next, lookup)
         return try await store(response, of: &call, lookup, entries, times) ?? response
     }
 
+    /// Sends a conditional request and returns its response, or the stored one that it confirms; `nil` if that is not
+    /// there any more.
+    @inline(never)
+    private func confirm(
+        _ request: Request, _ call: inout Call, _ next: Next, _ lookup: CacheLookup, _ entries: [CacheEntry],
+        _ conditions: HTTPFields, ifFailing fallback: StoredUse?
+    ) async throws -> OpenResponse? {
+        switch try await validate(request, &call, next, lookup, entries, conditions, ifFailing: fallback) {
+        case .received(let response), .storing(let response): return response
+        case .confirmed(let confirmed, let head, let times, let metrics):
+            let updated = lookup.updated(confirmed[0], from: head, times)
+            let use = StoredUse.validated(updated, for: lookup.request, at: times.response)
+            // The body is open before the update, which may remove its file.
+            let response = await lookup.response(use, of: confirmed[0], updated: updated, validatedBy: metrics)
+            await lookup.update(confirmed, from: head, times)
+            if let response { return response }
+        case .stored(let use, let entry, let metrics):
+            if let response = await lookup.response(use, of: entry, validatedBy: metrics) { return response }
+        }
+        try await request.checkToken()
+        return nil
+    }
+
     /// Sends a request, and returns its response and the times of the exchange that led to it, without others and waits
     /// before it (RFC 9111 §4.2.3), unless an interceptor has made the head.
+    @inline(never)
     private func exchange(
         _ request: Request, _ call: inout Call, _ next: Next, _ lookup: CacheLookup
     ) async throws -> (OpenResponse, ExchangeTimes) {
@@ -144,6 +153,7 @@ extension Pipeline {
 
     /// Sends a conditional request, and once more without conditions after a 304 for a response that is not there any
     /// more.
+    @inline(never)
     private func validate(
         _ request: Request, _ call: inout Call, _ next: Next, _ lookup: CacheLookup, _ entries: [CacheEntry],
         _ conditions: HTTPFields, ifFailing fallback: StoredUse?
@@ -196,6 +206,7 @@ extension Pipeline {
     }
 
     /// Reads the end of a 304, closes it, and returns its metrics.
+    @inline(never)
     private func end(of response: OpenResponse, _ call: inout Call) async throws -> TransferMetrics {
         _ = try await response.body.collect(upTo: 0)
         await call.exchanges.close()
@@ -204,6 +215,7 @@ extension Pipeline {
 
     /// Returns a response with a body that is stored when it is read; `nil` if it is not stored. One that is collected has
     /// been stored, unless it may be discarded and is not complete.
+    @inline(never)
     private func store(
         _ response: OpenResponse, of call: inout Call, _ lookup: CacheLookup, _ entries: [CacheEntry],
         _ times: ExchangeTimes
@@ -241,6 +253,7 @@ extension Pipeline {
     private static let longestValidation = Duration.seconds(300)
 
     /// Validates a stored response in the background, unless that is being done or was just done.
+    @inline(never)
     private func validate(
         _ entry: CacheEntry, _ request: Request, _ next: Next, _ lookup: CacheLookup, credentialOrigin: Origin?
     ) {

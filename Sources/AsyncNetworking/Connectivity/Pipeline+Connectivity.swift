@@ -34,19 +34,30 @@ extension Pipeline {
             do {
                 return try await next(request, &call)
             } catch let error as TransportError {
-                guard request.body.isReplayable, (request.retryPolicy ?? retryPolicy).permitsRepeating(call.seen),
-                    let target = try await missingRoute(of: request, after: error)
-                else { throw error }
-                report(.waitingForConnectivity(error), of: &call)
-                // Prevents a busy loop if routes appear and vanish quickly, or do not help.
-                if waits > 0 {
-                    let wait = Backoff().wait(beforeRetry: waits, unit: 1)
-                    try await pause(min(wait, waitLeft(for: request, since: stopwatch) ?? wait))
-                }
-                try await waitForRoute(to: target, because: error, request, since: stopwatch)
+                try await waitForRoute(after: error, of: request, &call, since: stopwatch, earlierWaits: waits)
                 waits += 1
             }
         }
+    }
+
+    /// Waits for a route, for lack of which a request failed.
+    ///
+    /// - Throws: The error, if it has another reason or the request must not be repeated.
+    @inline(never)
+    private func waitForRoute(
+        after error: TransportError, of request: Request, _ call: inout Call, since stopwatch: Stopwatch,
+        earlierWaits: Int
+    ) async throws {
+        guard request.body.isReplayable, (request.retryPolicy ?? retryPolicy).permitsRepeating(call.seen),
+            let target = try await missingRoute(of: request, after: error)
+        else { throw error }
+        report(.waitingForConnectivity(error), of: &call)
+        // Prevents a busy loop if routes appear and vanish quickly, or do not help.
+        if earlierWaits > 0 {
+            let wait = Backoff().wait(beforeRetry: earlierWaits, unit: 1)
+            try await pause(min(wait, waitLeft(for: request, since: stopwatch) ?? wait))
+        }
+        try await waitForRoute(to: target, because: error, request, since: stopwatch)
     }
 
     /// Returns the target to which there is no route, for which reason a request failed; `nil` if it failed for another

@@ -70,7 +70,7 @@ struct CallCounts: ~Copyable, Sendable {
         metrics.redirectCount = redirects.load(ordering: .relaxed)
         metrics.requestBodyBytes = sent.load(ordering: .relaxed)
         metrics.responseBodyBytes = received.load(ordering: .relaxed)
-        if let answer = call.answer {
+        if let answer = call.answer?.value {
             metrics.statusCode = answer.status
             metrics.httpVersion = answer.version
             // An interceptor may have made it.

@@ -66,6 +66,7 @@ extension Pipeline {
     ///
     /// - Parameter hasProgress: Whether more of the response was received than by any attempt before.
     /// - Throws: The error, with the history of the call's attempts, if there must be no further attempt.
+    @inline(never)
     func waitForRetry(
         after error: any Error, hasProgress: Bool = false, of request: Request, _ call: inout Call
     ) async throws {
