@@ -7,9 +7,9 @@ import Glibc
 ///
 /// A signal is caught while a task waits for it, and has its earlier effect before and afterwards: also the second of two
 /// that follow each other at once, unless they arrive as one (signal(7)). A handler that the program installs meanwhile
-/// stays. The handler of this type writes its
-/// number to a pipe, because it may call almost nothing (signal-safety(7)); a thread reads the pipe, and lives as long as
-/// the process.
+/// stays; it may call the one of this type, without an effect outside of waits, and the program may put that back, which
+/// restores the earlier effect. The handler of this type writes its number to a pipe, because it may call almost nothing
+/// (signal-safety(7)); a thread reads the pipe, and lives as long as the process.
 package final class SignalWatch: Sendable {
     /// The process's watch: there is one handler for each signal.
     package static let shared = SignalWatch()
@@ -21,36 +21,54 @@ package final class SignalWatch: Sendable {
         var pipe: Int32?
         var waiting: [Int: Waiter] = [:]
         var lastWaiter = 0
-        /// The earlier actions of the signals that are caught.
+        /// The actions that signals had before they were caught last.
         var earlier: [Int32: sigaction] = [:]
+        /// The signals whose handler the program has replaced by one that may call it.
+        var replaced: Set<Int32> = []
+
+        /// The signals that are caught.
+        var caught: Set<Int32> { Set(waiting.values.flatMap(\.signals)) }
 
         /// Catches the signals that are not caught yet; if one cannot be, none of them.
         mutating func `catch`(_ signals: Set<Int32>, writingTo pipe: Int32) throws(SystemError) {
-            var added: [Int32] = []
-            for signal in signals where earlier[signal] == nil {
+            var added: Set<Int32> = []
+            for signal in signals.subtracting(caught) {
                 var action = sigaction()
                 guard unsafe clinux_catch_signal(signal, pipe, &action) == 0 else {
                     let error = SystemError.last("sigaction")
-                    added.forEach { restore($0) }
+                    release(added)
                     throw error
                 }
-                earlier[signal] = action
-                added.append(signal)
+                // Otherwise the program has put back the handler of an earlier wait.
+                if unsafe !clinux_is_noted(&action) { earlier[signal] = action }
+                added.insert(signal)
             }
         }
 
-        /// Restores the action that a signal had before, unless the program has given it another one meanwhile.
-        mutating func restore(_ signal: Int32) {
-            guard var action = earlier.removeValue(forKey: signal) else { return }
-            unsafe clinux_release_signal(signal, &action)
+        private mutating func release(_ signals: Set<Int32>) {
+            for signal in signals where !restore(signal) { replaced.insert(signal) }
+        }
+
+        /// Restores the action that a signal had before. Returns `false` if the program has given it another one meanwhile.
+        private func restore(_ signal: Int32) -> Bool {
+            guard var action = earlier[signal] else { return false }
+            return unsafe clinux_release_signal(signal, &action)
         }
 
         /// Removes a waiter, and restores the effect of the signals for which no other one waits.
         mutating func remove(_ number: Int) -> Waiter? {
             guard let waiter = waiting.removeValue(forKey: number) else { return nil }
-            let others = Set(waiting.values.flatMap(\.signals))
-            waiter.signals.subtracting(others).forEach { restore($0) }
+            release(waiter.signals.subtracting(caught))
             return waiter
+        }
+
+        /// Returns the waiters for a signal that was received, and whether it must be sent again: it arrived before the last
+        /// one was removed, which has restored its effect, or after the program has put the handler back.
+        mutating func receive(_ signal: Int32) -> (waiters: [Waiter], isRepeated: Bool) {
+            let numbers = waiting.filter { $0.value.signals.contains(signal) }.keys.sorted()
+            guard numbers.isEmpty else { return (numbers.compactMap { remove($0) }, false) }
+            // Otherwise it has had its effect, and a handler of the program has called this one.
+            return ([], restore(signal) || !replaced.contains(signal))
         }
     }
 
@@ -99,12 +117,8 @@ package final class SignalWatch: Sendable {
     }
 
     private func receive(_ signal: Int32) {
-        let waiters = state.withLock { state in
-            let numbers = state.waiting.filter { $0.value.signals.contains(signal) }.keys.sorted()
-            return numbers.compactMap { state.remove($0) }
-        }
-        // It arrived before the last waiter was removed, which has restored its effect.
-        if waiters.isEmpty { kill(getpid(), signal) }
+        let (waiters, isRepeated) = state.withLock { $0.receive(signal) }
+        if isRepeated { kill(getpid(), signal) }
         for waiter in waiters { waiter.continuation.resume(returning: signal) }
     }
 

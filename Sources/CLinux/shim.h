@@ -13,6 +13,7 @@
 #include <linux/rtnetlink.h>
 #include <net/if_arp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -77,11 +78,8 @@ static inline int clinux_is_write_locked(int descriptor) {
 // The handler of signals that a task waits for. A handler may call write(2), and nothing of Swift (signal-safety(7)); the
 // members of sigaction's union are macros.
 static volatile int clinux_signal_pipe = -1;
-static volatile sig_atomic_t clinux_is_caught[65] = {0};
 
 static void clinux_note_signal(int number) {
-    // A handler that has replaced this one may call it later, too.
-    if (!clinux_is_caught[number]) return;
     int error = errno;
     unsigned char byte = (unsigned char)number;
     ssize_t count = write(clinux_signal_pipe, &byte, 1);
@@ -89,29 +87,23 @@ static void clinux_note_signal(int number) {
     errno = error;
 }
 
+static inline bool clinux_is_noted(const struct sigaction *action) {
+    return action->sa_handler == clinux_note_signal;
+}
+
 static inline int clinux_catch_signal(int number, int pipe, struct sigaction *previous) {
     struct sigaction action = {.sa_flags = SA_RESTART};
     action.sa_handler = clinux_note_signal;
     sigemptyset(&action.sa_mask);
-    if (number < 1 || number > 64) {
-        errno = EINVAL;
-        return -1;
-    }
     clinux_signal_pipe = pipe;
-    clinux_is_caught[number] = 1;
-    int result = sigaction(number, &action, previous);
-    if (result != 0) clinux_is_caught[number] = 0;
-    return result;
+    return sigaction(number, &action, previous);
 }
 
-// Restores the previous action, unless the program has replaced the handler meanwhile.
-static inline void clinux_release_signal(int number, const struct sigaction *previous) {
+// Restores the earlier action, and returns true, unless the program has replaced the handler meanwhile.
+static inline bool clinux_release_signal(int number, const struct sigaction *earlier) {
     struct sigaction current;
-    if (sigaction(number, NULL, &current) != 0) return;
-    if (current.sa_handler == clinux_note_signal)
-        sigaction(number, previous, NULL);
-    else
-        clinux_is_caught[number] = 0;
+    if (sigaction(number, NULL, &current) != 0 || !clinux_is_noted(&current)) return false;
+    return sigaction(number, earlier, NULL) == 0;
 }
 
 // Glibc hides pipe2 behind _GNU_SOURCE. A full pipe must not block the handler, which writes to it.

@@ -99,25 +99,40 @@ nonisolated(unsafe) private var replaced = sigaction()
 
     @Test(.exitTest) func `a handler that the program has installed meanwhile may call the one before`() async {
         await #expect(processExitsWith: .success) {
-            let watch = SignalWatch.shared
-            let task = Task { try await watch.first(of: [SIGUSR1]) }
-            try await eventually { watch.waitingTasks == 1 }
-            var action = sigaction()
-            unsafe action.__sigaction_handler.sa_handler = { number in
-                earlierEffects.add(1, ordering: .relaxed)
-                unsafe replaced.__sigaction_handler.sa_handler?(number)
+            try await cancelWait {
+                var action = sigaction()
+                unsafe action.__sigaction_handler.sa_handler = { number in
+                    earlierEffects.add(1, ordering: .relaxed)
+                    unsafe replaced.__sigaction_handler.sa_handler?(number)
+                }
+                unsafe sigaction(SIGUSR1, &action, &replaced)
             }
-            unsafe sigaction(SIGUSR1, &action, &replaced)
-            task.cancel()
-            await #expect(throws: CancellationError.self) { try await task.value }
+            try await requireEffects(1)
+            try await cancelWait {}
+            try await requireEffects(2)
+        }
+    }
+
+    @Test(.exitTest) func `a handler that the program puts back later has the earlier effect`() async {
+        await #expect(processExitsWith: .signal(SIGUSR1)) {
+            for _ in 0..<2 {
+                signal(SIGUSR1) { _ in earlierEffects.add(1, ordering: .relaxed) }
+                try await cancelWait {
+                    var other = sigaction()
+                    unsafe sigaction(SIGUSR1, &other, &replaced)
+                }
+                unsafe sigaction(SIGUSR1, &replaced, nil)
+                try await requireEffects(1)
+                unsafe sigaction(SIGUSR1, &replaced, nil)
+                try await cancelWait {}
+                try await requireEffects(2)
+                earlierEffects.store(0, ordering: .relaxed)
+            }
+            signal(SIGUSR1, SIG_DFL)
+            try await cancelWait { signal(SIGUSR1, SIG_IGN) }
+            unsafe sigaction(SIGUSR1, &replaced, nil)
             kill(getpid(), SIGUSR1)
-            try await eventually { earlierEffects.load(ordering: .relaxed) > 0 }
-            // What is received after it tells that it has no further effect.
-            let next = Task { try await watch.first(of: [SIGUSR2]) }
-            try await eventually { watch.waitingTasks == 1 }
-            kill(getpid(), SIGUSR2)
-            _ = try await next.value
-            try #require(earlierEffects.load(ordering: .relaxed) == 1)
+            try await Task.sleep(for: .seconds(60))
         }
     }
 
@@ -132,4 +147,27 @@ nonisolated(unsafe) private var replaced = sigaction()
             try await Task.sleep(for: .seconds(60))
         }
     }
+}
+
+/// Waits for SIGUSR1, calls a function, and cancels the wait.
+private func cancelWait(_ body: () -> Void) async throws {
+    let watch = SignalWatch.shared
+    let task = Task { try await watch.first(of: [SIGUSR1]) }
+    try await eventually { watch.waitingTasks == 1 }
+    body()
+    task.cancel()
+    await #expect(throws: CancellationError.self) { try await task.value }
+}
+
+/// Sends SIGUSR1, after which the signals of the process must have had this number of effects.
+private func requireEffects(_ count: Int) async throws {
+    kill(getpid(), SIGUSR1)
+    try await eventually { earlierEffects.load(ordering: .relaxed) >= count }
+    // What is received after it tells that it has no further effect.
+    let watch = SignalWatch.shared
+    let next = Task { try await watch.first(of: [SIGUSR2]) }
+    try await eventually { watch.waitingTasks == 1 }
+    kill(getpid(), SIGUSR2)
+    _ = try await next.value
+    try #require(earlierEffects.load(ordering: .relaxed) == count)
 }
