@@ -224,7 +224,7 @@ package struct SeenRequests: Sendable {
     /// Adds the requests of another value.
     package mutating func formUnion(_ other: SeenRequests) {
         if let first = other.first { note(first) }
-        others += other.others
+        for seen in other.others { note(seen) }
     }
 }
 
