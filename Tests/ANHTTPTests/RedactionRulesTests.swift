@@ -181,6 +181,15 @@ import Testing
         (#"[WARN] the body was '{"user":"a","token":"secret"}'"#, #"[WARN] the body was '{"user":"a","token":"…"}'"#),
         (#"[ERROR] body: '{"token":"secret"}'"#, #"[ERROR] body: '{"token":"…"}'"#),
         (#"{"note":rock 'n roll,"token":"secret","b":"it's"}"#, #"{"note":rock 'n roll,"token":"…","b":"it's"}"#),
+        (
+            "[ERROR] \"bob\"'s session expired, token: abc, it isn't",
+            "[ERROR] \"bob\"'s session expired, token: \"…\", it isn't"
+        ),
+        ("[1,2] 5 'n x, token: abc, it's", "[1,2] 5 'n x, token: \"…\", it's"),
+        ("{'format':'{token: it','b':1}", "{'format':'{token: \"…\"','b':1}"),
+        // After a word, what looks like a string is none.
+        ("{\"a\":b 'c'\n 'token':'secret'}", "{\"a\":b 'c'\n 'token':\"…\"}"),
+        ("{\"a\":b \"c\"\n 'token':'secret'}", "{\"a\":b \"c\"\n 'token':\"…\"}"),
         ("{'user':'a'\n 'token':'secret'}", "{'user':'a'\n 'token':\"…\"}"),
         ("{\"user\":\"a\" 'token':'secret','b':1}", "{\"user\":\"a\" 'token':\"…\",'b':1}"),
         ("{'a':{'b':1}\n 'token':'secret'}", "{'a':{'b':1}\n 'token':\"…\"}"),

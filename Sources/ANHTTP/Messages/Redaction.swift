@@ -370,8 +370,8 @@ public struct Redaction: Hashable, Sendable {
         /// The number of open containers of the hidden value, which ends only before a delimiter outside of them: what is
         /// no JSON may follow its first token. `nil` outside of a hidden value.
         var depth: Int?
-        /// The string before a colon, from which a comment may separate it, or the last literal if there is none.
-        var name: ArraySlice<UInt8>?
+        /// The last string and the last literal before a colon, each of which may be the name of the member.
+        var (string, literal): (ArraySlice<UInt8>?, ArraySlice<UInt8>?)
         var hiddenNames = 0
         var mayHaveComments = !isComment
         /// Whether a value or a name may begin, perhaps with an apostrophe: not after the end of a container or a word.
@@ -383,20 +383,22 @@ public struct Redaction: Hashable, Sendable {
                 result.append(text[index])
                 mayBegin = true
                 // The order of members with hidden values says nothing of their names.
-                if depth == nil, let name, hides(Self.string(name)) { (depth, hiddenNames) = (0, 0) }
-                name = nil
+                if depth == nil, [string, literal].contains(where: { $0.map { hides(Self.string($0)) } ?? false }) {
+                    (depth, hiddenNames) = (0, 0)
+                }
+                (string, literal) = (nil, nil)
             case UInt8(ascii: "{"), UInt8(ascii: "["):
                 result.append(text[index])
                 depth = depth.map { $0 + 1 }
-                (name, mayBegin) = (nil, true)
+                (string, literal, mayBegin) = (nil, nil, true)
             case UInt8(ascii: "}"), UInt8(ascii: "]"):
                 result.append(text[index])
                 depth = depth.flatMap { $0 > 0 ? $0 - 1 : nil }
-                (name, mayBegin) = (nil, false)
+                (string, literal, mayBegin) = (nil, nil, false)
             case UInt8(ascii: ","):
                 result.append(text[index])
                 if depth == 0 { depth = nil }
-                (name, mayBegin) = (nil, true)
+                (string, literal, mayBegin) = (nil, nil, true)
             case let byte where byte == 0x1E || Self.isBlank(byte):
                 result.append(byte)
             case UInt8(ascii: "/") where mayHaveComments && Self.beginsComment(text[index...]):
@@ -421,14 +423,14 @@ public struct Redaction: Hashable, Sendable {
                     while end < text.count, !Self.endsLiteral(text[end...]) { end += 1 }
                 }
                 let (token, isString) = (text[index..<end], endOfString != nil)
-                if isString || !(name?.first.map(Self.isQuote) ?? false) { name = token }
+                if isString { string = token } else { literal = token }
                 // After a word that is no value, an apostrophe begins no string.
-                mayBegin = isString || Self.hidden(token) != Self.hiddenText
+                if !isString, Self.hidden(token) == Self.hiddenText { mayBegin = false }
                 let isName = text[end...].first { !Self.isBlank($0) } == UInt8(ascii: ":")
                 switch depth {
                 // A text in apostrophes may be a message that quotes JSON.
                 case nil where isString && token.first == UInt8(ascii: "'") && token.contains(UInt8(ascii: "{")):
-                    result += token.prefix(1) + json(Array(token.dropFirst()))
+                    result += token.prefix(1) + json(Array(token.dropFirst().dropLast())) + token.suffix(1)
                 case nil: result += token
                 case let depth? where depth > 0 && isName:
                     if Self.isPlain(isString ? token.dropFirst().dropLast() : token) {
