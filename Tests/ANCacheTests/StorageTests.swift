@@ -88,13 +88,8 @@ import Testing
     }
 
     @Test func `what another process has stored before an invalidation is not used after it`() async throws {
-        let (cache, other, key) = (disk(), disk(), CacheKey(target: page))
-        func find(_ time: CacheTime) async -> Int {
-            other.insert(CacheEntry(.of(at: time, length: 0), body: .memory(Data())), key) { _ in true }
-            cache.scan()
-            #expect(await cache.entries().count == cache.entries(key).count)
-            return cache.entries(key).count
-        }
+        let (cache, other) = (disk(), disk())
+        func find(_ time: CacheTime) async -> Int { await entries(cache, afterStoring: time, in: other) }
         cache.removeEntries(target: page, until: after(1))
         #expect(await find(after(1)) == 0)
         #expect(try directory.files == [])
@@ -104,6 +99,33 @@ import Testing
         for number in 0...1_000 { cache.removeEntries(target: "\(number)", until: after(3)) }
         #expect(await find(after(3)) == 0)
         #expect(await find(after(4)) == 1)
+    }
+
+    /// Stores a response to a request at a time in one cache, and returns how many another one of the same directory finds.
+    private func entries(_ cache: ResponseCache, afterStoring time: CacheTime, in other: ResponseCache) async -> Int {
+        let key = CacheKey(target: page)
+        other.insert(CacheEntry(.of(at: time, length: 0), body: .memory(Data())), key) { _ in true }
+        cache.scan()
+        #expect(await cache.entries().count == cache.entries(key).count)
+        return cache.entries(key).count
+    }
+
+    @Test(arguments: [1, 1_001]) func `an invalidation with an earlier time replaces none with a later one`(
+        keys: Int
+    ) async throws {
+        let (cache, other) = (disk(), disk())
+        cache.removeEntries(target: page, until: after(2))
+        for number in 0..<keys { cache.removeEntries(target: keys == 1 ? page : "\(number)", until: after(1)) }
+        #expect(await entries(cache, afterStoring: after(2), in: other) == 0)
+        #expect(await entries(cache, afterStoring: after(3), in: other) == 1)
+    }
+
+    @Test(arguments: [false, true]) func `an invalidation in the future ends with the next one`(ofAll: Bool) async {
+        let (cache, other) = (disk(), disk())
+        cache.removeEntries(target: page, until: .now + CacheTime(seconds: 3_600))
+        #expect(await entries(cache, afterStoring: .now, in: other) == 0)
+        if ofAll { cache.removeAll() } else { cache.removeEntries(target: page) }
+        #expect(await entries(cache, afterStoring: .now + CacheTime(seconds: 60), in: other) == 1)
     }
 
     /// A system in which the salt of a cache cannot be opened.

@@ -204,16 +204,20 @@ package struct CacheIndex: Sendable {
     ///
     /// - Parameters:
     ///   - key: The key of the requests; `nil` for all.
-    ///   - time: The time of the invalidation.
+    ///   - time: The time of the invalidation. A later one of the same requests counts, unless it is in the future,
+    ///     because the system's clock was ahead.
     mutating func invalidate(_ key: CacheKey?, at time: CacheTime) {
         invalidations += 1
-        let last = key.map(lastInvalidation) ?? allInvalidated
-        let invalidation = Invalidation(number: invalidations, time: max(time, last?.time ?? time))
-        guard let key, invalidated.count < Self.few else {
+        let key = invalidated.count < Self.few ? key : nil
+        let earlier: [Invalidation?] =
+            if let key { [lastInvalidation(key)] } else { invalidated.values.map { $0 } + [allInvalidated] }
+        let last = earlier.compactMap { $0?.time }.max() ?? time
+        let invalidation = Invalidation(number: invalidations, time: max(time, min(last, .now)))
+        if let key {
+            invalidated[key] = invalidation
+        } else {
             (invalidated, allInvalidated) = ([:], invalidation)
-            return
         }
-        invalidated[key] = invalidation
     }
 
     /// Returns whether a key was invalidated since ``invalidations`` had a value.
