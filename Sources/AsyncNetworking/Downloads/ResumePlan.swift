@@ -219,11 +219,10 @@ package struct Representation: Codable, Hashable, Sendable {
     /// Whether a response with the whole has this representation, as far as its validator or the program's digests show.
     func isConfirmed(by head: ResponseHead, _ digests: ExpectedDigests) -> Bool {
         if let length = head.contentLength, length != totalBytes { return false }
-        return switch digests {
-        case .none: validator?.isConfirmed(by: head) == true && !isContradicted(by: head, total: nil)
-        case .whole: !isContradicted(by: head, total: nil)
-        case .pieces: true
-        }
+        if digests == .pieces { return true }
+        // A response with the whole has no coding if it has no field for it.
+        guard head.headers.contentCodings == codings, !isContradicted(by: head, total: nil) else { return false }
+        return digests == .whole || validator?.isConfirmed(by: head) == true
     }
 
     /// Whether a response with a part belongs to another representation.

@@ -186,6 +186,15 @@ import Testing
         }
     }
 
+    @Test func `bytes with a content coding do not stay beside a body without one`() throws {
+        let representation = Representation(try Self.head(200, [.eTag: "\"1\"", .contentEncoding: "gzip"]), to: [:])
+        for (digests, keepsParts) in [(.none, false), (.whole, false), (.pieces, true)] as [(ExpectedDigests, Bool)] {
+            let plan = ResumePlan(offset: 0, of: representation, startsOver: true, hasParts: true, digests: digests)
+            let head = try Self.head(200, [.eTag: "\"1\""])
+            #expect(plan.action(for: head) == (keepsParts ? .writeKeepingParts : .write))
+        }
+    }
+
     @Test func `after a contradiction the digest of the whole keeps no bytes after a gap`() throws {
         for (digests, validator) in [(.none, true), (.whole, true), (.whole, false), (.pieces, false)]
             as [(ExpectedDigests, Bool)]
