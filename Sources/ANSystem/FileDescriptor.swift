@@ -239,8 +239,8 @@ func suppressingFileSignals<Result>(_ body: () throws(SystemError) -> Result) th
         return try body()
     } catch {
         let signal: Int32? = error.code == EPIPE ? SIGPIPE : error.code == EFBIG ? SIGXFSZ : nil
-        // The signal is sent to the thread that called the function. One that was blocked may have been pending before.
-        if let signal, unsafe sigismember(&blocked, signal) == 0 {
+        // The signal is sent to the thread that called the function. It is one with any that was pending for it before.
+        if let signal {
             var none = timespec()
             unsafe sigemptyset(&signals)
             unsafe sigaddset(&signals, signal)

@@ -58,6 +58,20 @@ import Testing
         #expect(try await received == sent)
     }
 
+    @Test func `a pipe without a reader fails, and no signal stays pending for a thread that blocks it`() async throws {
+        let (reader, writer) = try TestPipe().release()
+        try FileDescriptor(takingOwnershipOf: reader).close()
+        try await onThread {
+            var (pending, blocked) = (sigset_t(), sigset_t())
+            unsafe pthread_sigmask(SIG_BLOCK, nil, &blocked)
+            #expect(unsafe sigismember(&blocked, SIGPIPE) == 1)
+            let sink = FileDescriptor(takingOwnershipOf: writer)
+            #expect(throws: SystemError(call: "write", code: EPIPE)) { try sink.write([1]) }
+            unsafe sigpending(&pending)
+            #expect(unsafe sigismember(&pending, SIGPIPE) == 0)
+        }
+    }
+
     @Test func `reading into an empty buffer and writing no bytes are not errors`() throws {
         let pipe = try TestPipe()
         try pipe.writer.write([])
