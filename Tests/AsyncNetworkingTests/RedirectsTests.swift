@@ -355,6 +355,21 @@ import Testing
         #expect(fields == ["Bearer p"] + Array(repeating: host == "p" ? "Bearer p" : nil, count: 2))
     }
 
+    @Test func `a field for a proxy that it puts back is sent`() async throws {
+        let transport = MockTransport(.redirect(.found, to: "https://a.example/"), .text("end"))
+        let manager = SessionManager(on: transport) {
+            $0.headers = [.proxyAuthorization: "Bearer p"]
+            $0.redirectPolicy.decision = { redirection in
+                #expect(!redirection.proposed.headers.contains(.proxyAuthorization))
+                var request = redirection.proposed
+                request.headers[.proxyAuthorization] = redirection.original.headers[.proxyAuthorization]
+                return request
+            }
+        }
+        _ = try await manager.get("x")
+        #expect(transport.requests.map(\.request.headers[.proxyAuthorization]) == ["Bearer p", "Bearer p"])
+    }
+
     @Test func `it can return a redirect as the response`() async throws {
         let manager = SessionManager(on: transport) {
             $0.redirectPolicy.decision = { $0.proposed.url.path == "/c" ? nil : $0.proposed }

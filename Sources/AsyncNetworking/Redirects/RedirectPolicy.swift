@@ -241,15 +241,17 @@ extension Pipeline {
         of response: inout OpenResponse, to request: Request, by policy: RedirectPolicy, _ call: inout Call
     ) async throws -> Request? {
         let head = response.head
-        guard var target = try policy.proposal(after: head, to: request, strictURL: strictURL) else { return nil }
+        guard let proposed = try policy.proposal(after: head, to: request, strictURL: strictURL) else { return nil }
+        var target = proposed
         if let decision = policy.decision {
             let ahead = readAhead(&response, to: request, &call)
-            let decided = try await decision(.init(head: head, original: request, proposed: target))
+            let decided = try await decision(.init(head: head, original: request, proposed: proposed))
             await ahead?.stop()
             try checkCancellation()
             guard let decided else { return nil }
             target = decided.continuing(request)
-            removeProxyCredential(from: &target, replacing: request)
+            // A field that it has put back is its own.
+            removeProxyCredential(from: &target, replacing: proposed)
             call.measureTimeout(of: &target, on: clock)
         }
         requireTLS(of: &target)
