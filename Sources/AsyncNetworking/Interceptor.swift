@@ -283,15 +283,12 @@ extension Call {
         (next.transportAuthentication, next.token) = (request.transportAuthentication, request.token)
         pipeline.requireTLS(of: &next)
         pipeline.removeProxyCredential(from: &next, replacing: request)
-        if let home = request[HomeOrigin.self] { next[HomeOrigin.self] = home }
-        if pipeline.headers.contains(.proxyAuthorization) {
-            next[HomeProxy.self] = request[HomeProxy.self] ?? request.options(inheriting: pipeline.options).value.proxy
-        }
+        if let home = request[Home.self] { next[Home.self] = home }
         // Most interceptors keep the URL.
-        guard next.url != request.url else { return next }
-        let origin = pipeline.origin(of: request)
-        guard Origin(next.url) != origin else { return next }
-        if next[HomeOrigin.self] == nil { next[HomeOrigin.self] = origin }
+        guard next.url != request.url || pipeline.headers.contains(.proxyAuthorization) else { return next }
+        let (home, other) = (pipeline.home(of: request), pipeline.home(of: next))
+        if next[Home.self] == nil, home != other { next[Home.self] = home }
+        guard home.origin != other.origin else { return next }
         let policies = [next, request].map { $0.redirectPolicy ?? pipeline.redirectPolicy }
         let sensitive = policies[0].sensitiveHeaders.union(policies[1].sensitiveHeaders)
         pipeline.removeFields(sensitive.subtracting([.proxyAuthorization]), from: &next, replacing: request)
@@ -304,14 +301,18 @@ extension Call {
 }
 
 extension Pipeline {
+    /// Returns the origin and the proxy of a request.
+    func home(of request: Request) -> Home {
+        Home(origin(of: request), over: request.options(inheriting: options).value.proxy)
+    }
+
     /// Removes the session's credential for a proxy from a request that the program sends in place of another one, if it goes
     /// to another proxy.
     func removeProxyCredential(from next: inout Request, replacing request: Request) {
-        guard next.transportAuthentication?.proxy != nil || next.headers.contains(.proxyAuthorization),
-            CredentialCache.ProxyKey(next) != CredentialCache.ProxyKey(request)
-        else { return }
-        next.transportAuthentication?.proxy = nil
-        removeFields([.proxyAuthorization], from: &next, replacing: request)
+        guard next.transportAuthentication?.proxy != nil || next.headers.contains(.proxyAuthorization) else { return }
+        let (key, other) = (CredentialCache.ProxyKey(request), CredentialCache.ProxyKey(next))
+        if key != other { next.transportAuthentication?.proxy = nil }
+        if key.server != other.server { removeFields([.proxyAuthorization], from: &next, replacing: request) }
     }
 
     /// Removes fields of the session from a request that takes the place of another one; those that the program has set
@@ -323,16 +324,33 @@ extension Pipeline {
     }
 }
 
-/// The origin of a call's request before it was sent to another one, by an interceptor or as a part of a download or an
-/// upload, where the session adds no sensitive fields; `nil` if it was not.
-enum HomeOrigin: CallAttribute {
-    static var defaultValue: Origin? { nil }
+/// The origin and the proxy of a call's request before it was sent to others, by an interceptor or as a part of a download
+/// or an upload, where the session adds no sensitive fields; the attribute is `nil` if it was not.
+struct Home: Hashable, CallAttribute {
+    static var defaultValue: Home? { nil }
+
+    let origin: Origin
+    let proxy: ProxyServer
+
+    init(_ origin: Origin, over proxy: ProxyPolicy) {
+        (self.origin, self.proxy) = (origin, ProxyServer(proxy, scheme: origin.scheme))
+    }
 }
 
-/// The proxy of a call's request before interceptors, which may choose another one, to which the session's
-/// `Proxy-Authorization` is not sent; `nil` if there are none, or no such field.
-enum HomeProxy: CallAttribute {
-    static var defaultValue: ProxyPolicy? { nil }
+/// A proxy, as far as it is known: a policy without credential and exceptions, and the scheme of the request's URL, for
+/// which the environment may name another proxy.
+struct ProxyServer: Hashable {
+    private let policy: ProxyPolicy
+    private let scheme: String
+
+    init(_ policy: ProxyPolicy, scheme: String) {
+        self.policy =
+            switch policy {
+            case .proxy(let proxy): .proxy(Proxy(proxy.kind, host: proxy.host, port: proxy.port))
+            case .environment, .none: policy
+            }
+        self.scheme = policy == .environment ? scheme : ""
+    }
 }
 
 extension Pipeline {

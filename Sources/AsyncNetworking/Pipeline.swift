@@ -409,13 +409,13 @@ final class Pipeline: Sendable {
     private func fillDefaults(of request: inout Request) {
         request.inheritOptions(options)
         var headers = headers
-        if let home = request[HomeOrigin.self], home != origin(of: request) {
+        if let home = request[Home.self] {
+            let other = self.home(of: request)
             let policy = request.redirectPolicy ?? redirectPolicy
-            let sensitive = policy.sensitiveFields(
-                leaving: home, for: origin(of: request), over: request.options?.proxy ?? .environment)
-            headers.removeAll { sensitive.contains($0.name) }
+            var removed = home.origin == other.origin ? [] : policy.sensitiveFields(leaving: home, for: other)
+            if home.proxy != other.proxy { removed.insert(.proxyAuthorization) }
+            headers.removeAll { removed.contains($0.name) }
         }
-        if let home = request[HomeProxy.self], home != request.options?.proxy { headers[.proxyAuthorization] = nil }
         request.headers.fill(from: headers)
     }
 }

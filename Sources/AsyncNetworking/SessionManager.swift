@@ -95,18 +95,18 @@ public actor SessionManager {
     ///   - request: The request to send, which may differ from the task's: its range may be reduced.
     ///   - delivery: How the response's body is read.
     ///   - events: Receives the events of each exchange.
-    ///   - home: The origin of the request that this one is a part of; `nil` for none. See ``HomeOrigin``.
+    ///   - home: The origin and the proxy of the request that this one is a part of; `nil` for none.
     ///   - body: Receives the response's head, and its body, which is valid only while the closure runs.
     /// - Throws: ``SessionError``, `CancellationError`, or an error thrown by `body`.
     nonisolated func perform<Value: Sendable>(
         _ task: AnySessionTask, _ request: Request, delivery: BodyDelivery,
-        reporting events: (any CallEventSink)? = nil, leaving home: Origin? = nil,
+        reporting events: (any CallEventSink)? = nil, leaving home: Home? = nil,
         body: (ResponseHead, ResponseBody) async throws -> Value
     ) async throws -> Value {
         defer { if task.core == nil { registry.end(task.id) } }
         return try await pipeline.call(task, request, delivery: delivery, reporting: events) { request, call in
             var request = request
-            if let home { request[HomeOrigin.self] = home }
+            if let home { request[Home.self] = home }
             let response = try await pipeline.respond(to: request, &call)
             return try await pipeline.read(response, of: call, body)
         }

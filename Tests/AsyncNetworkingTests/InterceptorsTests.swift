@@ -166,6 +166,8 @@ struct Intercepting: Interceptor {
     ) async throws {
         for (proxy, other) in [
             (Self.proxy("p"), nil), (.environment, nil), (Self.proxy("p"), Self.proxy("q")),
+            (Self.proxy("p"), Self.proxy("p", bypass: ["c.example"])),
+            (Self.proxy("p"), Self.proxy("p", Credential(user: "u", password: "p"))),
         ] as [(ProxyPolicy, ProxyPolicy?)] {
             let transport = MockTransport(.text("end"))
             let manager = SessionManager(on: transport) {
@@ -180,12 +182,14 @@ struct Intercepting: Interceptor {
                 if isAttempt { $0.attemptInterceptors = [interceptor] } else { $0.interceptors = [interceptor] }
             }
             _ = try await manager.get("x")
-            let isKept = other == nil && (proxy != .environment || target.hasPrefix("http:"))
+            let isKept = other != Self.proxy("q") && (proxy != .environment || target.hasPrefix("http:"))
             #expect(try transport.onlyRequest.request.headers[.proxyAuthorization] == (isKept ? "Bearer p" : nil))
         }
     }
 
-    private static func proxy(_ host: String) -> ProxyPolicy { .proxy(Proxy(.http, host: host, port: 1)) }
+    private static func proxy(
+        _ host: String, _ credential: Credential? = nil, bypass: [String] = []
+    ) -> ProxyPolicy { .proxy(Proxy(.http, host: host, port: 1, credential: credential, bypass: bypass)) }
 
     @Test func `a sensitive field of the session is added where interceptors lead the request back`() async throws {
         let manager = SessionManager(on: transport) {

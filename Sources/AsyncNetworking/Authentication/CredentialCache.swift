@@ -23,14 +23,15 @@ struct CredentialCache: Sendable {
         }
     }
 
-    /// A policy, and the scheme of the request's URL, for which the environment may name another proxy.
+    /// The proxy of a request, and the request's credential for it.
     struct ProxyKey: Hashable {
-        let policy: ProxyPolicy
-        let scheme: String
+        let server: ProxyServer
+        let credential: Credential?
 
         init(_ request: Request) {
-            policy = request.options?.proxy ?? .environment
-            scheme = policy == .environment ? Origin(request.url).scheme : ""
+            let policy = request.options?.proxy ?? .environment
+            server = ProxyServer(policy, scheme: Origin(request.url).scheme)
+            credential = if case .proxy(let proxy) = policy { proxy.credential } else { nil }
         }
     }
 

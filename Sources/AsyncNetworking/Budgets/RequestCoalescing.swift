@@ -51,7 +51,7 @@ public struct RequestCoalescing: Interceptor, FieldPreservingInterceptor {
             // Anew each time, because a token that is set meanwhile ends the wait.
             let key = Key(
                 session: ObjectIdentifier(next.pipeline), url: request.url, headers: request.headers,
-                home: request[HomeOrigin.self], limit: limit, tokens: await next.pipeline.tokenGenerations)
+                home: request[Home.self], limit: limit, tokens: await next.pipeline.tokenGenerations)
             let (flight, isOwn) = flights.join(key)
             if isOwn { return try await lead(flight, key, request, next, limit) }
             // A request that the transfer itself has sent would never end.
@@ -136,7 +136,7 @@ extension RequestCoalescing {
         let url: URL
         let headers: HTTPFields
         /// Where an interceptor has led the request from; elsewhere the session adds no sensitive fields.
-        let home: Origin?
+        let home: Home?
         /// The limit on the size of the body.
         let limit: Int
         /// See ``Pipeline/tokenGenerations``.

@@ -106,17 +106,15 @@ public struct RedirectPolicy: Sendable {
             next.trailers = nil
             next.headers.removeAll { Self.describesContent($0.name.canonicalName) }
         }
-        if Origin(next.url) != Origin(request.url) {
-            let proxy = request.options?.proxy ?? .environment
-            next.removeFields(sensitiveFields(leaving: Origin(request.url), for: Origin(next.url), over: proxy))
-        }
+        let proxy = request.options?.proxy ?? .environment
+        let (home, other) = (Home(Origin(request.url), over: proxy), Home(Origin(next.url), over: proxy))
+        if home.origin != other.origin { next.removeFields(sensitiveFields(leaving: home, for: other)) }
         return next
     }
 
     /// Returns the names of the fields that are not sent to another origin.
-    func sensitiveFields(leaving home: Origin, for other: Origin, over proxy: ProxyPolicy) -> Set<HTTPField.Name> {
-        let keepsProxy = proxy != .environment || home.scheme == other.scheme
-        return keepsProxy ? sensitiveHeaders.subtracting([.proxyAuthorization]) : sensitiveHeaders
+    func sensitiveFields(leaving home: Home, for other: Home) -> Set<HTTPField.Name> {
+        home.proxy == other.proxy ? sensitiveHeaders.subtracting([.proxyAuthorization]) : sensitiveHeaders
     }
 
     private func target(
@@ -190,12 +188,11 @@ extension Pipeline {
     func request(_ request: Request, at url: URL) -> Request {
         var next = request
         next.url = url
-        let (home, other) = (origin(of: request), origin(of: next))
-        guard home != other else { return next }
-        let proxy = request.options(inheriting: options).value.proxy
+        let (home, other) = (home(of: request), home(of: next))
+        guard home.origin != other.origin else { return next }
         let policy = request.redirectPolicy ?? redirectPolicy
-        next.removeFields(policy.sensitiveFields(leaving: home, for: other, over: proxy))
-        if next[HomeOrigin.self] == nil { next[HomeOrigin.self] = home }
+        next.removeFields(policy.sensitiveFields(leaving: home, for: other))
+        if next[Home.self] == nil { next[Home.self] = home }
         return next
     }
 

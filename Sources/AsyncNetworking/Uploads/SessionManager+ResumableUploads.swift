@@ -35,7 +35,7 @@ extension SessionManager {
                     try? await TaskRegistry.cleaningUp {
                         try await self.perform(
                             removal, cancellation, delivery: .collected(upTo: limit),
-                            leaving: cancellation[HomeOrigin.self]
+                            leaving: cancellation[Home.self]
                         ) { _, _ in }
                     }
                 }.value
