@@ -202,10 +202,11 @@ bench-loops: setup ## Compare sessions with one and with several event loops: ma
 	swift build --package-path Benchmarks --configuration release $(QUIET) --product LoopCost
 	$(SERVERS) run $(SERVERS_DIR) --only nginx -- Benchmarks/.build/release/LoopCost $(ROUNDS)
 
-bench-instructions: setup ## Count the instructions of a request with callgrind
+bench-instructions: setup ## Count the instructions of a request with callgrind, and the bytes of its frames
 	@$(call install,valgrind)
 	swift build --package-path Benchmarks --configuration release $(QUIET) --product RawCurl
 	swift build --package-path Benchmarks --configuration release $(QUIET) --product OurClient
+	scripts/frames Benchmarks/.build/release/OurClient
 	$(SERVERS) run $(SERVERS_DIR) --only nginx -- scripts/instructions
 
 docs: setup-library ## Build the documentation into .build/docs
