@@ -23,8 +23,11 @@ package final class SignalWatch: Sendable {
         var lastWaiter = 0
         /// The actions that signals had before they were caught last.
         var earlier: [Int32: sigaction] = [:]
-        /// The signals whose handler the program has replaced by one that may call it.
-        var replaced: Set<Int32> = []
+        /// The actions that signals had before a wait in which the program has replaced the handler of this type. It may put
+        /// that back, or call it.
+        var beneath: [Int32: sigaction] = [:]
+        /// The handlers by which the program has replaced that of this type, any of which may call it.
+        var others: [Int32: Set<UInt>] = [:]
 
         /// The signals that are caught.
         var caught: Set<Int32> { Set(waiting.values.flatMap(\.signals)) }
@@ -39,19 +42,23 @@ package final class SignalWatch: Sendable {
                     release(added)
                     throw error
                 }
-                // Otherwise the program has put back the handler of an earlier wait.
-                if unsafe !clinux_is_noted(&action) { earlier[signal] = action }
+                // The program may have put back the handler of an earlier wait.
+                earlier[signal] = unsafe clinux_is_noted(&action) ? beneath[signal] : action
                 added.insert(signal)
             }
         }
 
         private mutating func release(_ signals: Set<Int32>) {
-            for signal in signals where !restore(signal) { replaced.insert(signal) }
+            for signal in signals where !restore(earlier[signal], of: signal) {
+                beneath[signal] = earlier[signal]
+                let handler = clinux_handler(signal)
+                if handler != 0 { others[signal, default: []].insert(handler) }
+            }
         }
 
-        /// Restores the action that a signal had before. Returns `false` if the program has given it another one meanwhile.
-        private func restore(_ signal: Int32) -> Bool {
-            guard var action = earlier[signal] else { return false }
+        /// Restores an action of a signal. Returns `false` if the program has given it another one meanwhile.
+        private func restore(_ action: sigaction?, of signal: Int32) -> Bool {
+            guard var action else { return false }
             return unsafe clinux_release_signal(signal, &action)
         }
 
@@ -64,11 +71,14 @@ package final class SignalWatch: Sendable {
 
         /// Returns the waiters for a signal that was received, and whether it must be sent again: it arrived before the last
         /// one was removed, which has restored its effect, or after the program has put the handler back.
-        mutating func receive(_ signal: Int32) -> (waiters: [Waiter], isRepeated: Bool) {
+        ///
+        /// - Parameter hadOther: Whether the signal had another handler when it was received.
+        mutating func receive(_ signal: Int32, hadOther: Bool) -> (waiters: [Waiter], isRepeated: Bool) {
             let numbers = waiting.filter { $0.value.signals.contains(signal) }.keys.sorted()
             guard numbers.isEmpty else { return (numbers.compactMap { remove($0) }, false) }
+            if restore(beneath[signal] ?? earlier[signal], of: signal) { return ([], true) }
             // Otherwise it has had its effect, and a handler of the program has called this one.
-            return ([], restore(signal) || !replaced.contains(signal))
+            return ([], !hadOther || others[signal]?.contains(clinux_handler(signal)) != true)
         }
     }
 
@@ -116,8 +126,9 @@ package final class SignalWatch: Sendable {
         state.withLock { $0.remove(number) }?.continuation.resume(throwing: CancellationError())
     }
 
-    private func receive(_ signal: Int32) {
-        let (waiters, isRepeated) = state.withLock { $0.receive(signal) }
+    private func receive(_ byte: UInt8) {
+        let signal = Int32(byte & ~CLINUX_OTHER_HANDLER)
+        let (waiters, isRepeated) = state.withLock { $0.receive(signal, hadOther: byte & CLINUX_OTHER_HANDLER != 0) }
         if isRepeated { kill(getpid(), signal) }
         for waiter in waiters { waiter.continuation.resume(returning: signal) }
     }
@@ -129,8 +140,8 @@ package final class SignalWatch: Sendable {
         let (reader, writer) = (ends[0], ends[1])
         do {
             try SystemThread(name: "signals") { [self] in
-                var signal: UInt8 = 0
-                while retryingInterrupts({ unsafe read(reader, &signal, 1) }) == 1 { receive(Int32(signal)) }
+                var byte: UInt8 = 0
+                while retryingInterrupts({ unsafe read(reader, &byte, 1) }) == 1 { receive(byte) }
             }.detach()
         } catch {
             close(reader)

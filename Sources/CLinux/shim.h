@@ -75,13 +75,20 @@ static inline int clinux_is_write_locked(int descriptor) {
     return fcntl(descriptor, 36, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-// The handler of signals that a task waits for. A handler may call write(2), and nothing of Swift (signal-safety(7)); the
-// members of sigaction's union are macros.
+// The handler of signals that a task waits for. A handler may call sigaction(2) and write(2), and nothing of Swift
+// (signal-safety(7)); the members of sigaction's union are macros.
 static volatile int clinux_signal_pipe = -1;
+
+// The bit beside the number of a signal for which there is another handler, which may have called this one.
+static const unsigned char CLINUX_OTHER_HANDLER = 0x80;
+
+static inline bool clinux_is_noted(const struct sigaction *action);
 
 static void clinux_note_signal(int number) {
     int error = errno;
-    unsigned char byte = (unsigned char)number;
+    struct sigaction current;
+    bool is_current = sigaction(number, NULL, &current) == 0 && clinux_is_noted(&current);
+    unsigned char byte = (unsigned char)number | (is_current ? 0 : CLINUX_OTHER_HANDLER);
     ssize_t count = write(clinux_signal_pipe, &byte, 1);
     (void)count;
     errno = error;
@@ -97,6 +104,13 @@ static inline int clinux_catch_signal(int number, int pipe, struct sigaction *pr
     sigemptyset(&action.sa_mask);
     clinux_signal_pipe = pipe;
     return sigaction(number, &action, previous);
+}
+
+// The address of the handler of a signal; 0 if it has none.
+static inline uintptr_t clinux_handler(int number) {
+    struct sigaction current;
+    if (sigaction(number, NULL, &current) != 0 || current.sa_handler == SIG_DFL || current.sa_handler == SIG_IGN) return 0;
+    return (uintptr_t)current.sa_handler;
 }
 
 // Restores the earlier action, and returns true, unless the program has replaced the handler meanwhile.

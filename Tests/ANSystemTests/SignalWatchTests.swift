@@ -54,9 +54,11 @@ nonisolated(unsafe) private var replaced = sigaction()
     }
 
     /// The task is cancelled before or after the signal is received, as the system chooses.
-    @Test(.exitTest) func `a signal has its earlier effect if the task that waited for it was cancelled`() async {
-        await #expect(processExitsWith: .success) {
+    @Test(.exitTest, arguments: [false, true])
+    func `a signal has its earlier effect if the task that waited for it was cancelled`(isReplacedBefore: Bool) async {
+        await #expect(processExitsWith: .success) { [isReplacedBefore] in
             let watch = SignalWatch.shared
+            if isReplacedBefore { try await cancelWait { signal(SIGUSR1, SIG_IGN) } }
             signal(SIGUSR1) { _ in earlierEffects.add(1, ordering: .relaxed) }
             for round in 0..<rounds(20_000, few: 2_000) {
                 let before = earlierEffects.load(ordering: .relaxed)
@@ -133,6 +135,22 @@ nonisolated(unsafe) private var replaced = sigaction()
             unsafe sigaction(SIGUSR1, &replaced, nil)
             kill(getpid(), SIGUSR1)
             try await Task.sleep(for: .seconds(60))
+        }
+    }
+
+    @Test(.exitTest) func `a handler that the program has uninstalled after another wait does not come back`() async {
+        await #expect(processExitsWith: .success) {
+            signal(SIGUSR1) { _ in earlierEffects.add(1, ordering: .relaxed) }
+            try await cancelWait {
+                var other = sigaction()
+                unsafe other.__sigaction_handler.sa_handler = { _ in exit(1) }
+                unsafe sigaction(SIGUSR1, &other, &replaced)
+            }
+            try await cancelWait {}
+            unsafe sigaction(SIGUSR1, &replaced, nil)
+            try await requireEffects(1)
+            try await cancelWait {}
+            try await requireEffects(2)
         }
     }
 
