@@ -48,6 +48,7 @@ package struct BodyBuffer: Sendable {
 
     /// Removes and returns all bytes. Their memory is reused when they are released.
     package mutating func take() -> Data {
+        expected = 0
         guard let (block, memory) = reserved else {
             defer { data = Data() }
             return data
