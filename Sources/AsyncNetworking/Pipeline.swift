@@ -212,6 +212,15 @@ final class Pipeline: Sendable {
         return response
     }
 
+    /// Runs a closure that reads the response to a request of a call.
+    @inline(never)
+    func respond<Value>(
+        to request: Request, _ call: inout Call, _ body: (ResponseHead, ResponseBody) async throws -> Value
+    ) async throws -> Value {
+        let response = try await respond(to: request, &call)
+        return try await read(response, of: call, body)
+    }
+
     /// Notes the response that a call has led to.
     @inline(never)
     private func note(_ response: inout OpenResponse, in call: inout Call) {

@@ -107,8 +107,7 @@ public actor SessionManager {
         return try await pipeline.call(task, request, delivery: delivery, reporting: events) { request, call in
             var request = request
             if let home { request[Home.self] = home }
-            let response = try await pipeline.respond(to: request, &call)
-            return try await pipeline.read(response, of: call, body)
+            return try await pipeline.respond(to: request, &call, body)
         }
     }
 

@@ -59,8 +59,7 @@ extension SessionManager {
             defer { seen = call.seen }
             var request = request
             request.webSocketOptions = options
-            let response = try await pipeline.respond(to: request, &call)
-            return try await pipeline.read(response, of: call) { head, response in
+            return try await pipeline.respond(to: request, &call) { head, response in
                 guard head.status.code == 101, let link = head.webSocket else {
                     throw await Self.refusal(head, response, on: pipeline.clock)
                 }
