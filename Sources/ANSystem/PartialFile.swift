@@ -216,6 +216,18 @@ public struct PartialFile: ~Copyable {
         isFlushed = true
     }
 
+    /// Reports bytes that the file system could not store after write(2) had accepted them: NFS, CIFS and FUSE store them
+    /// when a descriptor is closed. On other file systems, nothing is waited for. See close(2).
+    ///
+    /// - Throws: The error of close(2), such as `EDQUOT`, `ENOSPC` or `EIO`; bytes are then lost.
+    package func checkStored() throws(SystemError) {
+        try SystemSimulation.willUseFile("close", path)
+        let copy = fcntl(file.number, F_DUPFD_CLOEXEC, 0)
+        guard copy < 0 else { return try FileDescriptor(takingOwnershipOf: copy).close() }
+        // There is no descriptor left.
+        guard retryingInterrupts({ fdatasync(file.number) }) == 0 else { throw SystemError.last("fdatasync") }
+    }
+
     /// Closes and unlocks the file without removing it; it stays at ``path``, unless it was moved.
     public consuming func keep() {
         isKept = true
@@ -248,9 +260,9 @@ public struct PartialFile: ~Copyable {
     /// Renames the file atomically; to another file system it is first copied, with its permissions less the umask, and
     /// also if another file has taken its temporary name. See rename(2).
     ///
-    /// Nothing is flushed to the disk, see ``flush()``, but the copy of a file that was. It is called after the last
-    /// write, and not again after it has succeeded. A file that was copied keeps its temporary name, too, until this value
-    /// is destroyed.
+    /// Bytes that the file system could not store are an error, but nothing is flushed to the disk, see ``flush()``, but
+    /// the copy of a file that was. It is called after the last write, and not again after it has succeeded. A file that
+    /// was copied keeps its temporary name, too, until this value is destroyed.
     ///
     /// - Parameters:
     ///   - destination: The final path; a symbolic link there is replaced itself.
@@ -281,6 +293,7 @@ public struct PartialFile: ~Copyable {
         to destination: String, overwriting overwritesExisting: Bool, _ mode: FinalMode
     ) throws(SystemError) {
         try destination.checkPath("rename")
+        try checkStored()
         guard isFile(at: path) else { return try copy(to: destination, overwriting: overwritesExisting, mode) }
         let final = Self.mode(mode, at: destination, overwritesExisting)
         do throws(SystemError) {
@@ -434,9 +447,10 @@ public struct AtomicFile: ~Copyable {
 
     /// Renames the temporary file to its final name, and replaces a file of that name. See rename(2).
     ///
-    /// The bytes are not flushed to the disk: after a power failure, the file may be incomplete.
+    /// The bytes are not flushed to the disk: after a power failure, the file may be incomplete. Bytes that the file system
+    /// could not store are an error.
     ///
-    /// - Throws: The error of rename(2); the temporary file is then removed.
+    /// - Throws: The error of rename(2) or close(2); the temporary file is then removed.
     public consuming func commit() throws(SystemError) {
         try partial?.move(to: destination, keepingMode: keepsMode)
     }

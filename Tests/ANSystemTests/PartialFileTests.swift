@@ -249,14 +249,14 @@ import Testing
     /// Records the operations that change files or directories.
     private final class FileCalls: SimulatedSystem {
         var calls: [String] = []
-        var failure: SystemError?
+        var failures: [SystemError] = []
         let millisecondsSince1970: Int64 = 0
 
         func randomBits() -> UInt64 { 1 }
 
         func willUseFile(_ call: String, _ path: String?) throws(SystemError) {
             calls.append(call)
-            if let failure, failure.call == call { throw failure }
+            if let failure = failures.first(where: { $0.call == call }) { throw failure }
         }
 
         func writableBytes(of count: Int) -> Int { count }
@@ -264,7 +264,7 @@ import Testing
 
     @Test func `a file that cannot be positioned is not there if it is new, and stays if it is not`() throws {
         let system = FileCalls()
-        system.failure = SystemError(call: "lseek", code: EIO)
+        system.failures = [SystemError(call: "lseek", code: EIO)]
         func open(_ opening: PartialFile.Opening) -> Bool {
             SystemSimulation.run(system) {
                 guard let file = try? PartialFile(path: path, opening: opening) else { return false }
@@ -297,6 +297,23 @@ import Testing
             ])
     }
 
+    @Test func `bytes that a file system refuses late are an error, and the file with the final name stays`() throws {
+        let destination = directory + "/a"
+        try Data("old".utf8).write(to: URL(filePath: destination))
+        let system = FileCalls()
+        system.failures = [SystemError(call: "close", code: EDQUOT)]
+        let result = SystemSimulation.run(system) {
+            Result {
+                var file = try AtomicFile(destination: destination)
+                try file.write(Data("new".utf8).bytes)
+                try file.commit()
+            }
+        }
+        #expect(throws: SystemError(call: "close", code: EDQUOT)) { try result.get() }
+        #expect(try text(of: destination) == "old")
+        #expect(try names == ["a"])
+    }
+
     @Test(arguments: [
         ("reopen", EMFILE, true), ("reopen", EACCES, false), ("fsync", EIO, true), ("fsync", ENOSPC, true),
         ("fsync", EINVAL, false), ("fsync", ENOTSUP, false),
@@ -305,7 +322,7 @@ import Testing
         call: String, code: Int32, isError: Bool
     ) throws {
         let system = FileCalls()
-        system.failure = SystemError(call: call, code: code)
+        system.failures = [SystemError(call: call, code: code)]
         let result = SystemSimulation.run(system) {
             Result { () throws(SystemError) in try FileLocation(unresolved: path).flushDirectory() }
         }
@@ -313,7 +330,7 @@ import Testing
         case .success: #expect(!isError)
         case .failure(let error): #expect(isError && error.code == code)
         }
-        system.failure = nil
+        system.failures = []
         try SystemSimulation.run(system) { Result { try FileLocation(unresolved: path).flushDirectory() } }.get()
         #expect(system.calls.suffix(2) == ["reopen", "fsync"])
     }

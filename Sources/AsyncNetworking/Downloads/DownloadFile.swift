@@ -406,6 +406,8 @@ final class DownloadFile {
         try await verify(Array(late.subtracting(whole.expected)), from: 0, waitUntilRunning)
         let size = size
         do throws(SystemError) {
+            // Truncating stores the bytes as well, but drops the error.
+            try partial?.checkStored()
             try partial?.truncate(to: size)
         } catch {
             throw SessionError.file(job.path, error)

@@ -86,7 +86,7 @@ public final class HARRecorder: Sendable {
             return state.writer
         }
         await writer?.value
-        if let failure = await file.failure { throw SessionError.file(path, failure) }
+        if let failure = await file.finish() { throw SessionError.file(path, failure) }
     }
 
     // MARK: Recording
@@ -475,7 +475,7 @@ private actor HARFile {
     private var position: Int64
     private var isEmpty = true
     /// The error because of which nothing more is written.
-    private(set) var failure: SystemError?
+    private var failure: SystemError?
 
     init(path: String) throws(SystemError) {
         let location = FileLocation(path)
@@ -509,5 +509,13 @@ private actor HARFile {
         } catch {
             failure = error
         }
+    }
+
+    /// Returns the error because of which entries are missing.
+    func finish() -> SystemError? {
+        if failure == nil {
+            do { try file.checkStored() } catch { failure = error }
+        }
+        return failure
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANSystem
 import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
@@ -95,6 +96,30 @@ import Testing
         let other = DownloadDestination.chosen { _ in "\(directory.path)/other" }
         _ = try await manager.download("x", to: other).value
         #expect(try directory.contents == ["200", "other"])
+    }
+
+    @Test(arguments: [DownloadOptions(), .durable])
+    func `bytes that the file system refuses late fail the download, and the old file stays`(
+        options: DownloadOptions
+    ) async throws {
+        _ = try directory.write(Data("old".utf8), to: "file")
+        try await Simulation { [file, directory] world in
+            let calls = Lock([String]())
+            world.onFileChange { call, path in
+                let isPartial = path?.hasSuffix(".part") == true
+                if isPartial || call == "write" { calls.withLock { $0.append(call) } }
+                return isPartial && call == "close" ? ENOSPC : nil
+            }
+            let manager = SessionManager(on: world.transport { _ in .text("new") }) { $0.clock = world.clock }
+            let error = try await sessionError {
+                _ = try await manager.download("http://a.example/x", to: .file(file), options: options).value
+            }
+            #expect(error.fileFailure?.reason == .noSpace)
+            #expect(try directory.read("file") == Data("old".utf8))
+            // Truncating would drop the error.
+            #expect(calls.withLock { $0.prefix { $0 != "close" } }.last == "write")
+            await manager.shutdown()
+        }.explore(seeds: 1...1)
     }
 
     @Test func `a closure that throws ends the download, and no file is left`() async throws {

@@ -240,7 +240,7 @@ import Testing
                 case .takenOver: ["rename file.….part", "fsync .", "unlink file.part.json"]
                 }
             let changes = calls.withLock(\.self).filter { call in
-                !["reopen", "pread", "lseek"].contains { call.hasPrefix($0) }
+                !["reopen", "pread", "lseek", "close"].contains { call.hasPrefix($0) }
             }
             let last = changes.map { call in
                 let words = call.split(separator: ".")

@@ -50,8 +50,8 @@ final class FileWorld: Sendable {
     }
 
     private func willPerform(_ call: String, _ path: String?) -> Int32? {
-        // Directories are flushed only where power fails.
-        guard call != "fsync" || program.family.isDurable else { return nil }
+        // Directories are flushed only where power fails. The file system in memory stores bytes at once.
+        guard call != "close", call != "fsync" || program.family.isDurable else { return nil }
         if call == "pread" || call == "lseek" {
             guard settings.readFaultRate > 0, world.chance(settings.readFaultRate) else { return nil }
             ledger.cover("fileFault.\(call)")
