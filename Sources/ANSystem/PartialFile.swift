@@ -445,6 +445,11 @@ public struct AtomicFile: ~Copyable {
         size += Int64(bytes.byteCount)
     }
 
+    /// Waits until the bytes of a temporary file are on the disk, as ``PartialFile/flush()`` does.
+    ///
+    /// - Throws: The error of fdatasync(2).
+    package mutating func flush() throws(SystemError) { try partial?.flush() }
+
     /// Renames the temporary file to its final name, and replaces a file of that name. See rename(2).
     ///
     /// The bytes are not flushed to the disk: after a power failure, the file may be incomplete. Bytes that the file system

@@ -165,6 +165,8 @@ enum PrivateTextFile {
         do throws(SystemError) {
             var file = try AtomicFile(destination: path, mode: 0o600)
             try file.write(Data(text.utf8).bytes)
+            // Otherwise a power failure could leave an empty file in place of the last one.
+            try file.flush()
             try file.commit()
         } catch {
             throw SessionError.file(path, error)
