@@ -210,6 +210,14 @@ extension String {
     /// character.
     package var isAbsolutePath: Bool { utf8.first == UInt8(ascii: "/") }
 
+    /// The absolute path, which stays valid if the working directory changes. A relative path stays as it is if that
+    /// directory was removed, or its path is not valid UTF-8. See getcwd(3).
+    package var absolutePath: String {
+        guard !isAbsolutePath, let directory = unsafe getcwd(nil, 0) else { return self }
+        defer { unsafe free(directory) }
+        return unsafe String(validatingCString: directory).map { $0 + "/" + self } ?? self
+    }
+
     /// Throws `EINVAL` for a path with a NUL, where the system would cut it.
     func checkPath(_ call: String) throws(SystemError) {
         if utf8.contains(0) { throw SystemError(call: call, code: EINVAL) }

@@ -56,11 +56,15 @@ public struct FileLocation: Hashable, Sendable {
         return unsafe !path.utf8.contains(0) && stat(path, &status) == 0 ? status : nil
     }
 
-    /// Returns the path without symbolic links, or the path itself if realpath(3) fails.
+    /// Returns the path without symbolic links, or the path itself if realpath(3) fails. If the name of a directory is not
+    /// valid UTF-8, a path that is no link stays as it is, and the target of a link is not found.
     private static func resolvingLinks(_ path: String) -> String {
         guard let resolved = unsafe realpath(path, nil) else { return path }
         defer { unsafe free(resolved) }
-        return unsafe String(cString: resolved)
+        if let text = unsafe String(validatingCString: resolved) { return text }
+        var status = stat()
+        let isLink = unsafe lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
+        return isLink ? unsafe String(cString: resolved) : path
     }
 
     /// Opens a device or a pipe for writing, without waiting: a named pipe must already have a reader, see fifo(7).

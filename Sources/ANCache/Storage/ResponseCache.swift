@@ -47,12 +47,11 @@ public final class ResponseCache: Sendable {
         if let directory {
             do throws(SystemError) {
                 // The working directory may change.
-                let base =
-                    directory.isAbsolutePath ? "" : FileManager.default.currentDirectoryPath + "/"
-                let store = try DiskStore(directory: base + directory)
+                let directory = directory.absolutePath
+                let store = try DiskStore(directory: directory)
                 entries = try store.scan()
                 disk = store
-                salt = CacheSalt(directory: base + directory)
+                salt = CacheSalt(directory: directory)
             } catch {
                 failure = error.description
             }

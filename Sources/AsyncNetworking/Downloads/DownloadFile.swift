@@ -96,7 +96,7 @@ final class DownloadFile {
         do throws(SystemError) {
             switch job.destination.target {
             case .path(let path):
-                let location = FileLocation(ProcessDirectories.absolute(path))
+                let location = FileLocation(path.absolutePath)
                 if location.name.isEmpty { throw SystemError.isDirectory }
                 if job.destination.createsIntermediateDirectories { try location.createDirectories() }
                 if !job.destination.overwritesExisting, location.exists { throw SystemError.exists }
@@ -278,7 +278,7 @@ final class DownloadFile {
         switch job.destination.target {
         case .path(let path): AtomicFile.temporaryPath(for: location?.path ?? path)
         case .choice(let directory, _):
-            AtomicFile.temporaryPath(for: "\(ProcessDirectories.absolute(directory))/download")
+            AtomicFile.temporaryPath(for: "\(directory.absolutePath)/download")
         }
     }
 
@@ -423,7 +423,7 @@ final class DownloadFile {
         case .choice(_, let choose): file.path = try await choose(file)
         }
         guard device == nil else { return file }
-        let location = location ?? FileLocation(ProcessDirectories.absolute(file.path))
+        let location = location ?? FileLocation(file.path.absolutePath)
         // A closure may leave the file where it is.
         if partial?.isFile(at: location.path) != true { try DownloadRecord.checkDestination(location.path) }
         do throws(SystemError) {

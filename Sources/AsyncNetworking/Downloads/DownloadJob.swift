@@ -47,7 +47,7 @@ extension DownloadJob {
     /// - Throws: The errors of `waitUntilRunning`, which is awaited between two reads.
     fileprivate func verifiedSize(waitUntilRunning: () async throws -> Void) async throws -> Int64? {
         guard options.skipsVerifiedFile, let digest = expectedDigest, case .path(let path) = destination.target,
-            let file = try? RegularFile(path: ProcessDirectories.absolute(path))
+            let file = try? RegularFile(path: path.absolutePath)
         else { return nil }
         var checks = DigestChecks([], and: digest)
         var bytes = Data(count: 256 << 10)
@@ -65,7 +65,7 @@ extension DownloadJob {
     /// Removes what an earlier download has left, because the file is complete.
     fileprivate func discardUnfinished() {
         for data in [options.resumeData, options.isDurable ? ResumeData.left(at: path) : nil] {
-            if let data, data.partialFile != ProcessDirectories.absolute(path) { data.discard() }
+            if let data, data.partialFile != path.absolutePath { data.discard() }
         }
     }
 }

@@ -70,7 +70,7 @@ public struct ResumeData: Codable, Hashable, Sendable {
     ///   directory.
     public static func left(at destination: String) -> ResumeData? {
         try? DownloadRecord.read(
-            beside: DownloadRecord.partialFile(for: FileLocation(ProcessDirectories.absolute(destination)).path))
+            beside: DownloadRecord.partialFile(for: FileLocation(destination.absolutePath).path))
     }
 
     /// Whether a later response can be identified as the same version, or verified by digests.
@@ -253,10 +253,5 @@ enum ProcessDirectories {
     static var temporary: String {
         let directory = ProcessInfo.processInfo.environment["TMPDIR"] ?? ""
         return directory.isEmpty ? "/tmp" : directory
-    }
-
-    /// Returns an absolute path, which stays valid if the working directory changes.
-    static func absolute(_ path: String) -> String {
-        path.isAbsolutePath ? path : FileManager.default.currentDirectoryPath + "/" + path
     }
 }

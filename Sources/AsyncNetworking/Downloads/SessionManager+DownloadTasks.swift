@@ -168,7 +168,7 @@ extension SessionManager {
         in directory: String, options: DownloadOptions = .durable, preparing prepare: (inout Request) -> Void = { _ in }
     ) throws -> [DownloadTask] {
         do throws(SystemError) {
-            return try DownloadRecord.records(in: ProcessDirectories.absolute(directory)).map { data in
+            return try DownloadRecord.records(in: directory.absolutePath).map { data in
                 var request = data.request
                 prepare(&request)
                 return makeDownloadTask(resuming: data, with: request, options: options.with { $0.isDurable = true })

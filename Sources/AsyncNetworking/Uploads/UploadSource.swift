@@ -25,9 +25,9 @@ struct UploadSource: Sendable {
     init(_ body: RequestBody) throws {
         self.body = body
         guard body.isReplayable else { throw SessionError.upload(.bodyNotResumable) }
-        stamps = body.files.map { FileStamp(path: ProcessDirectories.absolute($0)) }
+        stamps = body.files.map { FileStamp(path: $0.absolutePath) }
         if case .file(let path) = body.content, let stamp = stamps.first {
-            let path = ProcessDirectories.absolute(path)
+            let path = path.absolutePath
             file = (path, stamp)
             let length: FileLength
             do throws(SystemError) {

@@ -98,6 +98,25 @@ import Testing
         #expect(try directory.contents == ["200", "other"])
     }
 
+    /// In a process of its own, whose working directory changes.
+    @Test(.exitTest) func `a relative path is used in a working directory that has no path, or none in UTF-8`() async {
+        await #expect(processExitsWith: .success) { [path = directory.path as String] in
+            let manager = SessionManager(on: MockTransport(.text("new")))
+            let name = "an-relative-\(UInt64.random(in: .min ... .max))"
+            let latin = Array("\(path)/m".utf8CString.dropLast()) + [CChar(bitPattern: 0xFC), 0]
+            try unsafe #require(mkdir(latin, 0o700) == 0 && chdir(latin) == 0)
+            for _ in 0..<2 {
+                _ = try await manager.download("x", to: .file(name), options: .durable).value
+                _ = try await manager.withResponse(for: manager.request(.get, "x")) { _, body in
+                    try await body.write(to: name)
+                }
+            }
+            try unsafe #require(unlink(name) == 0 && rmdir(latin) == 0)
+            let error = try await sessionError { _ = try await manager.download("x", to: .file(name)).value }
+            try #require(error.fileFailure?.reason == .missingDirectory)
+        }
+    }
+
     @Test(arguments: [DownloadOptions(), .durable])
     func `bytes that the file system refuses late fail the download, and the old file stays`(
         options: DownloadOptions
