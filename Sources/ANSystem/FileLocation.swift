@@ -136,16 +136,19 @@ public struct FileLocation: Hashable, Sendable {
         }
     }
 
-    /// Throws an error unless only the user of this process, or root, can change the entries of a directory. See
-    /// lstat(2).
+    /// Throws an error unless this process, and only its user or root, can change the entries of a directory. See
+    /// lstat(2) and access(2).
     ///
     /// - Throws: `EPERM` if another user can change them; `ENOTDIR` for a symbolic link or a file; otherwise the error
-    ///   of lstat(2).
+    ///   of lstat(2), or of faccessat(2), such as `EACCES` or `EROFS`.
     package static func checkProtectedDirectory(_ path: String) throws(SystemError) {
         var status = stat()
         guard unsafe lstat(path, &status) == 0 else { throw SystemError.last("lstat") }
         guard status.st_mode & S_IFMT == S_IFDIR else { throw SystemError(call: "open", code: ENOTDIR) }
         guard status.isProtected(from: S_IWGRP | S_IWOTH) else { throw SystemError(call: "open", code: EPERM) }
+        guard unsafe faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) == 0 else {
+            throw SystemError.last("faccessat")
+        }
     }
 
     /// Returns the names of a directory's entries, including hidden ones, in ascending order, without `.` and `..`. See

@@ -314,6 +314,20 @@ import Testing
         #expect(try names == ["a"])
     }
 
+    /// In a process of its own, which becomes that of another user.
+    @Test(.exitTest) func `a directory in which no file can be created is not used`() async {
+        await #expect(processExitsWith: .success) {
+            try #require(geteuid() != 0 || seteuid(65534) == 0)
+            // It belongs to root.
+            do throws(SystemError) {
+                try FileLocation.checkProtectedDirectory("/usr")
+                throw SystemError(call: "", code: 0)
+            } catch {
+                try #require([EACCES, EROFS].contains(error.code))
+            }
+        }
+    }
+
     @Test(arguments: [
         ("reopen", EMFILE, true), ("reopen", EACCES, false), ("fsync", EIO, true), ("fsync", ENOSPC, true),
         ("fsync", EINVAL, false), ("fsync", ENOTSUP, false),
