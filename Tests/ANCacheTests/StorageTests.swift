@@ -450,6 +450,36 @@ import Testing
         #expect(await writer.finish(expected: nil) != nil)
     }
 
+    /// A system in which another process uses the directory while it is scanned, after it was read.
+    private final class Scan: SimulatedSystem {
+        var work: (() -> Void)?
+        let millisecondsSince1970: Int64 = 0
+
+        func randomBits() -> UInt64 { .random(in: 1 ... .max) }
+
+        func willUseFile(_ call: String, _ path: String?) throws(SystemError) {
+            if path?.hasSuffix("/abandoned.part") == true { work.take()?() }
+        }
+
+        func writableBytes(of count: Int) -> Int { count }
+    }
+
+    @Test func `the body of an entry that is replaced during a scan stays`() async throws {
+        try await disk().store(Self.bytes(70_000), "a")
+        let body = try #require(try directory.files.first { $0.hasSuffix(".body") })
+        let entry = try #require(try directory.files.first { $0.hasSuffix(".entry") })
+        let content = try directory.read(entry)
+        directory.setAge(of: body, 3_700)
+        try directory.remove(entry)
+        try directory.write(Data(), to: "abandoned.part")
+        let scan = Scan()
+        // The scan has seen neither the old nor the new entry.
+        scan.work = { [directory] in try? directory.write(content, to: entry) }
+        SystemSimulation.run(scan) { _ = disk() }
+        #expect(try directory.files == [body, entry].sorted())
+        #expect(try await disk().body("a") == Self.bytes(70_000))
+    }
+
     @Test func `a directory that cannot be used is no failure of requests`() async throws {
         let cache = ResponseCache.disk("/dev/null/cache")
         #expect(cache.diskFailure != nil)

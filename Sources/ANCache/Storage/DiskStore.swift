@@ -128,25 +128,44 @@ struct DiskStore: Sendable {
     /// A temporary file is locked by its writer. A body without an entry may belong to an entry that another process is
     /// about to write, so it is removed only if it is old.
     func scan() throws(SystemError) -> [EntryName] {
-        var entries: [EntryName] = []
-        var bodies: [EntryName] = []
-        var temporary: [String] = []
-        try FileLocation.forEachName(in: directory) { name in
-            if let entry = EntryName(name) {
-                if entry.id == 0 { bodies.append(entry) } else { entries.append(entry) }
-            } else if name.hasSuffix(Self.temporarySuffix) {
-                temporary.append(name)
-            }
+        var files = try list()
+        for name in files.temporary { removeIfAbandoned(name) }
+        var (existing, used) = (files.existing, files.used)
+        if existing != used {
+            // Of an entry that another process replaces meanwhile, readdir(3) may return neither name.
+            files = try list()
+            existing.formUnion(files.existing)
+            used.formUnion(files.used)
         }
-        for name in temporary { removeIfAbandoned(name) }
-        let existing = Set(bodies.map { BodyID(key: $0.key, id: $0.body) })
-        let used = Set(entries.lazy.filter { $0.body != 0 }.map { BodyID(key: $0.key, id: $0.body) })
-        for body in bodies where !used.contains(BodyID(key: body.key, id: body.body)) { removeIfOld(body) }
-        return entries.filter { entry in
-            let isComplete = entry.body == 0 || existing.contains(BodyID(key: entry.key, id: entry.body))
+        for body in files.bodies where !used.contains(body.bodyID) { removeIfOld(body) }
+        return files.entries.filter { entry in
+            let isComplete = entry.body == 0 || existing.contains(entry.bodyID)
             if !isComplete { remove(entry, keepingBody: true) }
             return isComplete
         }
+    }
+
+    private func list() throws(SystemError) -> Files {
+        var files = Files()
+        try FileLocation.forEachName(in: directory) { name in
+            if let entry = EntryName(name) {
+                if entry.id == 0 { files.bodies.append(entry) } else { files.entries.append(entry) }
+            } else if name.hasSuffix(Self.temporarySuffix) {
+                files.temporary.append(name)
+            }
+        }
+        return files
+    }
+
+    /// The names in the directory.
+    private struct Files {
+        var entries: [EntryName] = []
+        var bodies: [EntryName] = []
+        var temporary: [String] = []
+
+        var existing: Set<BodyID> { Set(bodies.map(\.bodyID)) }
+        /// The bodies that the entries need.
+        var used: Set<BodyID> { Set(entries.lazy.filter { $0.body != 0 }.map(\.bodyID)) }
     }
 
     private func removeIfAbandoned(_ name: String) {
@@ -162,16 +181,21 @@ struct DiskStore: Sendable {
 
     private func path(_ name: String) -> String { "\(directory)/\(name)" }
 
-    private struct BodyID: Hashable {
-        let key: CacheKey
-        let id: UInt64
-    }
-
     /// The greatest size of an entry's file; larger ones are not read.
     private static let longestEntry: Int64 = 4 << 20
     /// `EFBIG` and `EINVAL`.
     private static let (tooLarge, invalid): (Int32, Int32) = (27, 22)
     private static let temporarySuffix = ".part"
+}
+
+/// A body file.
+private struct BodyID: Hashable {
+    let key: CacheKey
+    let id: UInt64
+}
+
+extension EntryName {
+    fileprivate var bodyID: BodyID { BodyID(key: key, id: body) }
 }
 
 extension CacheEntry {
