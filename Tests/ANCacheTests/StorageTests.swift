@@ -450,6 +450,19 @@ import Testing
         #expect(await writer.finish(expected: nil) != nil)
     }
 
+    @Test func `a link that a process has left does not change the permissions of the program's file`() throws {
+        _ = disk()
+        let file = "\(directory.path)/program"
+        try Data("x".utf8).write(to: URL(filePath: file))
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: file)
+        try FileManager.default.linkItem(atPath: file, toPath: "\(directory.path)/v2/abandoned.part")
+        _ = disk()
+        #expect(try directory.files == [])
+        var status = stat()
+        try unsafe #require(stat(file, &status) == 0)
+        #expect(status.st_mode & 0o777 == 0o755)
+    }
+
     /// A system in which another process uses the directory while it is scanned, after it was read.
     private final class Scan: SimulatedSystem {
         var work: (() -> Void)?

@@ -169,8 +169,9 @@ struct DiskStore: Sendable {
     }
 
     private func removeIfAbandoned(_ name: String) {
-        // The file is removed with the value, which exists only if no process has locked the file.
-        _ = try? PartialFile(path: path(name), opening: .existing)
+        // The file is removed with the value, which exists only if no process has locked the file. A link to a file of the
+        // program leaves its permissions.
+        _ = try? PartialFile(path: path(name), opening: .existing, mode: 0o777)
     }
 
     private func removeIfOld(_ body: EntryName) {
