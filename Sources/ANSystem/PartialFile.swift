@@ -342,17 +342,23 @@ public struct PartialFile: ~Copyable {
     }
 
     private static func rename(_ path: String, to destination: String, overwriting: Bool) throws(SystemError) {
-        try SystemSimulation.willUseFile("rename", destination)
-        if overwriting {
-            guard unsafe Glibc.rename(path, destination) == 0 else { throw SystemError.last("rename") }
-            return
+        do throws(SystemError) {
+            try SystemSimulation.willUseFile("rename", destination)
+            let result =
+                unsafe overwriting ? Glibc.rename(path, destination) : clinux_rename_exclusively(path, destination)
+            guard result == 0 else { throw SystemError.last("rename") }
+        } catch  where !overwriting && [EINVAL, ENOSYS].contains(error.code) {
+            // Some file systems and old kernels do not support RENAME_NOREPLACE; link(2) takes two steps.
+            do throws(SystemError) {
+                try FileLocation.link(path, to: destination)
+                FileLocation.remove(path)
+            } catch  where [EPERM, ENOSYS, ENOTSUP].contains(error.code) {
+                // Without links, a file that another process creates between two calls is replaced.
+                var status = stat()
+                guard unsafe lstat(destination, &status) != 0 else { throw SystemError(call: "rename", code: EEXIST) }
+                guard unsafe Glibc.rename(path, destination) == 0 else { throw SystemError.last("rename") }
+            }
         }
-        if unsafe clinux_rename_exclusively(path, destination) == 0 { return }
-        // Some file systems and old kernels do not support RENAME_NOREPLACE; link(2) is exclusive everywhere, but takes
-        // two steps.
-        guard errno == EINVAL || errno == ENOSYS else { throw SystemError.last("rename") }
-        try FileLocation.link(path, to: destination)
-        FileLocation.remove(path)
     }
 
     private borrowing func copy(

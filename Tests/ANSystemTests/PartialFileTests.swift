@@ -314,6 +314,26 @@ import Testing
         #expect(try names == ["a"])
     }
 
+    @Test(arguments: [EINVAL, ENOSYS], [EPERM, ENOTSUP, ENOSYS, nil])
+    func `a file system may know no exclusive renaming and no links`(renaming: Int32, linking: Int32?) throws {
+        let system = FileCalls()
+        system.failures = [SystemError(call: "rename", code: renaming)]
+        system.failures += linking.map { [SystemError(call: "link", code: $0)] } ?? []
+        func move() throws {
+            try SystemSimulation.run(system) {
+                Result {
+                    var file = try PartialFile(path: path, opening: .new)
+                    try file.write(Data("new".utf8).bytes)
+                    try file.move(to: directory + "/a", overwriting: false)
+                }
+            }.get()
+        }
+        try move()
+        #expect(try text(of: directory + "/a") == "new")
+        #expect(throws: SystemError(call: linking == nil ? "link" : "rename", code: EEXIST)) { try move() }
+        #expect(try names == ["a"])
+    }
+
     /// In a process of its own, which becomes that of another user.
     @Test(.exitTest) func `a directory in which no file can be created is not used`() async {
         await #expect(processExitsWith: .success) {
