@@ -259,6 +259,11 @@ func suppressingFileSignals<Result>(_ body: () throws(SystemError) -> Result) th
 }
 
 extension stat {
+    /// The permission bits of a file that replaces this one. The members of another group have no more than everyone.
+    func permissions(inGroup group: gid_t) -> mode_t {
+        group == st_gid ? st_mode & 0o777 : st_mode & 0o707 | (st_mode & 0o007) << 3
+    }
+
     /// Whether a file belongs to the user of this process, or to root, and has none of some permission bits.
     func isProtected(from permissions: mode_t) -> Bool {
         st_mode & permissions == 0 && (st_uid == geteuid() || st_uid == 0)

@@ -15,21 +15,23 @@ public struct FileLocation: Hashable, Sendable {
     /// `false` for a device, a pipe, a socket or a directory. Permissions and missing parent directories are not
     /// checked. If stat(2) failed, nothing counts as found.
     public let isReplaceable: Bool
-    /// The permission bits of a temporary file that will replace the file: no more than it has, but the owner can read and
-    /// write; 0o666 if there is no file.
+    /// The permission bits of a temporary file that will replace the file: no more than it has, also for the members of
+    /// another group, but the owner can read and write; 0o666 if there is no file.
     package let temporaryMode: UInt32
     /// Whether a directory was found at the path.
     package let isDirectory: Bool
     /// Whether a file that replaces the one at the path, and keeps its permissions, can be modified by other users.
-    package var isWritableByOthers: Bool { exists && temporaryMode & 0o022 != 0 }
+    package let isWritableByOthers: Bool
 
     /// Inspects a path once, following symbolic links; later changes are not noticed. See stat(2).
     public init(_ path: String) {
-        let mode = Self.status(of: path)?.st_mode
+        let status = Self.status(of: path)
+        let mode = status?.st_mode
         exists = mode != nil
         isReplaceable = mode.map { $0 & S_IFMT == S_IFREG } ?? true
         isDirectory = mode.map { $0 & S_IFMT == S_IFDIR } ?? false
-        temporaryMode = mode.map { $0 & 0o666 | 0o600 } ?? 0o666
+        isWritableByOthers = mode.map { $0 & 0o022 != 0 } ?? false
+        temporaryMode = status.map { $0.permissions(inGroup: getegid()) & 0o666 | 0o600 } ?? 0o666
         self.path = exists && isReplaceable ? Self.resolvingLinks(path) : path
     }
 
@@ -46,6 +48,7 @@ public struct FileLocation: Hashable, Sendable {
         self.path = path
         exists = false
         isReplaceable = true
+        isWritableByOthers = false
         temporaryMode = 0o666
         isDirectory = false
     }

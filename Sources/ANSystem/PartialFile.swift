@@ -266,9 +266,10 @@ public struct PartialFile: ~Copyable {
     ///
     /// - Parameters:
     ///   - destination: The final path; a symbolic link there is replaced itself.
-    ///   - overwritesExisting: Whether an existing file is replaced; if not, the call fails with `EEXIST`. The
-    ///     default is `true`.
-    ///   - keepsMode: Whether the file gets the permission bits of a regular file that it replaces; `false` by default.
+    ///   - overwritesExisting: Whether an existing file is replaced; if not, the call fails with `EEXIST`, for sure only on
+    ///     a file system with RENAME_NOREPLACE or links. The default is `true`.
+    ///   - keepsMode: Whether the file gets the group and the permission bits of a regular file that it replaces; `false` by
+    ///     default. If the process may not set the group, members of the file's own group get no more than everyone.
     /// - Throws: The error of the failed system call; the file then keeps its temporary name, and can still be kept or
     ///   moved.
     public mutating func move(
@@ -277,7 +278,7 @@ public struct PartialFile: ~Copyable {
         try move(to: destination, overwriting: overwritesExisting, keepsMode ? .ofReplaced : .own)
     }
 
-    /// The permission bits of a file at its final path.
+    /// The permission bits of a file at its final path. With those of another file, it gets the group of that one.
     package enum FinalMode: Hashable, Sendable {
         /// Those that it has.
         case own
@@ -295,23 +296,27 @@ public struct PartialFile: ~Copyable {
         try destination.checkPath("rename")
         try checkStored()
         guard isFile(at: path) else { return try copy(to: destination, overwriting: overwritesExisting, mode) }
-        let final = Self.mode(mode, at: destination, overwritesExisting)
+        var replaced = stat()
+        let replaces = unsafe lstat(destination, &replaced) == 0 && replaced.st_mode & S_IFMT == S_IFREG
         do throws(SystemError) {
             try Self.rename(path, to: destination, overwriting: overwritesExisting)
             isKept = true
-            if let final { fchmod(file.number, final) }
+            if replaces, overwritesExisting, mode != .own {
+                takePermissions(of: replaced)
+            } else if !replaces, mode == .ofReplacedOrNew, let mode = Self.defaultMode {
+                fchmod(file.number, mode)
+            }
         } catch  where error.code == EXDEV {
             try copy(to: destination, overwriting: overwritesExisting, mode)
         }
     }
 
-    private static func mode(_ mode: FinalMode, at destination: String, _ overwritesExisting: Bool) -> UInt32? {
+    /// Gives the file the group and the permission bits of another one, as far as the process may. See chown(2).
+    private borrowing func takePermissions(of other: stat) {
+        fchown(file.number, uid_t.max, other.st_gid)
         var status = stat()
-        guard mode != .own else { return nil }
-        if unsafe lstat(destination, &status) == 0, status.st_mode & S_IFMT == S_IFREG {
-            return overwritesExisting ? status.st_mode & 0o777 : nil
-        }
-        return mode == .ofReplacedOrNew ? defaultMode : nil
+        guard unsafe fstat(file.number, &status) == 0 else { return }
+        fchmod(file.number, other.permissions(inGroup: status.st_gid))
     }
 
     /// The permission bits that a new file has by default: 0o666 less the umask, which umask(2) would change in order to

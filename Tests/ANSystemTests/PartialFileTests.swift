@@ -334,6 +334,47 @@ import Testing
         #expect(try names == ["a"])
     }
 
+    /// The group and the permission bits of a file.
+    private func access(of path: String) throws -> [UInt32] {
+        var status = stat()
+        try unsafe #require(stat(path, &status) == 0)
+        return [status.st_gid, status.st_mode & 0o777]
+    }
+
+    @Test(.enabled(if: geteuid() == 0), arguments: [(UInt32(0o640), UInt32(0o600)), (0o664, 0o644), (0o606, 0o666)])
+    func `a file that is replaced passes its group on, whose members alone have its permissions`(
+        mode: UInt32, temporary: UInt32
+    ) throws {
+        let destination = directory + "/a"
+        try Data("old".utf8).write(to: URL(filePath: destination))
+        try unsafe #require(chown(destination, 65534, 65534) == 0 && chmod(destination, mode) == 0)
+        #expect(FileLocation(destination).temporaryMode == temporary)
+        var file = try AtomicFile(destination: destination)
+        let other = try #require(try names.first { $0 != "a" })
+        #expect(try access(of: "\(directory)/\(other)") == [getegid(), temporary & 0o644])
+        try file.write(Data("new".utf8).bytes)
+        try file.commit()
+        #expect(try text(of: destination) == "new")
+        #expect(try access(of: destination) == [65534, mode])
+    }
+
+    /// In a process of its own, which becomes that of another user.
+    @Test(.exitTest, .enabled(if: geteuid() == 0))
+    func `a file whose group cannot be given to the new one gives its permissions to nobody else`() async throws {
+        let destination = directory + "/a"
+        try Data("old".utf8).write(to: URL(filePath: destination))
+        try unsafe #require(chown(destination, 65534, 0) == 0 && chmod(destination, 0o664) == 0)
+        try unsafe #require(chmod(directory, 0o777) == 0)
+        await #expect(processExitsWith: .success) { [destination = destination as String] in
+            try #require(setgroups(0, nil) == 0 && setegid(65534) == 0 && seteuid(65534) == 0)
+            var file = try AtomicFile(destination: destination)
+            try file.write(Data("new".utf8).bytes)
+            try file.commit()
+        }
+        #expect(try text(of: destination) == "new")
+        #expect(try access(of: destination) == [65534, 0o644])
+    }
+
     /// In a process of its own, which becomes that of another user.
     @Test(.exitTest) func `a directory in which no file can be created is not used`() async {
         await #expect(processExitsWith: .success) {
