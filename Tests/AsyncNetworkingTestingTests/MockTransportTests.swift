@@ -328,6 +328,30 @@ import Testing
         await response.close()
     }
 
+    @Test(arguments: [[20], [5, 20], [5, 6, 4]])
+    func `a body above the limit fails a response that may be discarded, as it fails any other`(
+        sizes: [Int]
+    ) async throws {
+        for status in [200, 301, 404] {
+            let transport = MockTransport(
+                MockResponse(status: .init(code: status), chunks: sizes.map { Data(count: $0) }))
+            var failures: [TransportError?] = []
+            do {
+                let body = try await transport.open(
+                    Request(url: url), delivery: .collected(upTo: 10), reporting: nil
+                ).body
+                #expect(status != 200)
+                for _ in 0..<2 {
+                    failures.append(await #expect(throws: TransportError.self) { try await body.collect(upTo: 10) })
+                }
+            } catch let error as TransportError {
+                #expect(status == 200)
+                failures = [error]
+            }
+            for failure in failures { #expect(failure?.reason == .responseTooLarge(.body(limit: 10))) }
+        }
+    }
+
     @Test func `an exchange fails with the source of a body that is sent meanwhile`() async throws {
         struct Failure: Error {}
         let transport = MockTransport(

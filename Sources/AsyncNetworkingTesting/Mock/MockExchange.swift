@@ -264,9 +264,14 @@ final class MockExchange: ResponseBodySource {
         do {
             return try await readNext()
         } catch {
-            state.update { $0.fail(error) }
+            fail(error)
             throw error
         }
+    }
+
+    /// Fails the exchange, unless the body was read to its end.
+    func fail(_ error: any Error) {
+        state.update { $0.fail(error) }
     }
 
     private func readNext() async throws -> Data? {

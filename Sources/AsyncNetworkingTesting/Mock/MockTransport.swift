@@ -227,7 +227,8 @@ public final class MockTransport: Transport {
                 where head.mayBeDiscarded && !(error is CancellationError)
                 && (error as? TransportError)?.reason != .shutDown
             {
-                // As libcurl's transport: the failure is one of reading the body.
+                // As libcurl's transport: the failure is one of reading the body, also that of a limit.
+                exchange.fail(error)
                 return OpenResponse(head: head, body: ResponseBody(source: exchange))
             }
             try await exchange.finishRequest()
