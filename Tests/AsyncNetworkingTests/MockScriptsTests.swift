@@ -84,6 +84,13 @@ import Testing
             script: Script([reply(200, [:], "0123456789", .chunked), .end(.reset)]),
             expected: .response(200, "0123456789")),
         Row(
+            testDescription: "a hang after the body", script: Script([reply(200), .hang]),
+            expected: .response(200, "0123456789")),
+        Row(
+            testDescription: "a hang after the chunks",
+            script: Script([reply(200, [:], "0123456789", .chunked), .hang]),
+            expected: .response(200, "0123456789")),
+        Row(
             testDescription: "the end of a body without a length",
             script: Script([reply(200, [:], "0123456789", .asGiven), .end(.close)]),
             expected: .response(200, "0123456789")),

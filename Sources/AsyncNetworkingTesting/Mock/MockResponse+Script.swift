@@ -79,6 +79,9 @@ extension MockResponse {
                 append(makeReply(request), to: request, &progress)
             case (.delay(let duration), _):
                 steps.append(.pause(duration))
+            case (.wait, .head(let body)) where body.isComplete, (.hang, .head(let body)) where body.isComplete:
+                // The client does not wait for the rest of the script.
+                break
             case (.wait(let gate), _):
                 steps.append(.wait(gate))
             case (.hang, _):
@@ -149,6 +152,8 @@ private struct BodyProgress {
     /// Whether the connection is closed after the script in any case.
     let isClosed: Bool
     private var received: Int64 = 0
+    /// Whether the client needs no more bytes.
+    var isComplete: Bool { received == length }
 
     init(length: Int64?, isClosed: Bool) {
         self.length = length
@@ -164,7 +169,7 @@ private struct BodyProgress {
 
     /// The steps after the last bytes, given the end of the connection; `nil` if it stays open.
     func end(by ending: Script.Ending?) -> [MockResponse.Step] {
-        if received == length { return [] }
+        if isComplete { return [] }
         guard let ending else { return [.hang] }
         // The end of the connection is that of the body, unless the connection is lost.
         return length == nil && ending != .reset ? [] : [.lost(.inBody(received: received, expected: length))]

@@ -87,6 +87,7 @@ public final class MockTransport: Transport {
     /// | no declared length, and a reset | `connectionLost` |
     /// | less than the declared length, or none declared, or no reply, and no end | hangs |
     /// | more than the declared length, or after the chunks | the rest is ignored |
+    /// | a gate or a hang after the last byte of the declared length or the last chunk | is not waited for |
     /// | lengths that differ or are not numbers, another transfer coding than `chunked` | `invalidResponse` |
     ///
     /// A reply is divided into chunks with the size of ``Reply/Framing/chunked(size:)``, otherwise of 64,256 bytes. Its
