@@ -382,10 +382,11 @@ extension HAR.Request {
         queryString = Self.query(of: self.url)
     }
 
-    /// The names and values of a query, percent-encoded.
-    static func query(of url: String) -> [HAR.Pair] {
-        guard let mark = url.unicodeScalars.firstIndex(of: "?") else { return [] }
-        return url.unicodeScalars[mark...].dropFirst().split(separator: "&").map { HAR.Pair(parameter: $0) }
+    /// The names and values of a URL's query, percent-encoded.
+    package static func query(of url: String) -> [HAR.Pair] {
+        let scalars = url.unicodeScalars.prefix { $0 != "#" }
+        guard let mark = scalars.firstIndex(of: "?") else { return [] }
+        return scalars[mark...].dropFirst().split(separator: "&").map { HAR.Pair(parameter: $0) }
     }
 }
 

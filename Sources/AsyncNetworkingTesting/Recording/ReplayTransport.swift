@@ -264,13 +264,14 @@ extension HAR.Request {
         let (otherOrigin, otherPath) = other.parts
         compare("origin", origin, otherOrigin, weight: 8)
         compare("path", path, otherPath, weight: 4 + Self.distance(path, otherPath))
-        let names = Set(queryString.map(\.name) + other.queryString.map(\.name)).sorted()
-        for name in names {
-            func values(_ request: HAR.Request) -> String? {
-                let values = request.queryString.filter { $0.name == name }.map(\.value)
+        // Some browsers decode the names and values of `queryString`.
+        let (query, otherQuery) = (Self.query(of: url), Self.query(of: other.url))
+        for name in Set((query + otherQuery).map(\.name)).sorted() {
+            func values(_ query: [HAR.Pair]) -> String? {
+                let values = query.filter { $0.name == name }.map(\.value)
                 return values.isEmpty ? nil : values.joined(separator: "&")
             }
-            compare("query parameter \(name)", values(self), values(other), weight: 1)
+            compare("query parameter \(name)", values(query), values(otherQuery), weight: 1)
         }
         // The order of the members of JSON differs between runs, as that of a dictionary does.
         let body = JSONNode.canonical(postData?.text ?? "")

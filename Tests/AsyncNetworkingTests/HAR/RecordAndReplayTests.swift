@@ -698,6 +698,18 @@ import Testing
         #expect(try await manager.get("1?time=2").text == "GET 1")
     }
 
+    @Test(arguments: ["q=a%20b&r=%C3%A4", "q=a+b", ""])
+    func `an archive whose members of the query are decoded, or missing, is replayed`(query: String) async throws {
+        let target = query.isEmpty ? "s" : "s?\(query)"
+        _ = try await recording(Self.numbered).get(target)
+        var archive = try HAR(Data(contentsOf: URL(filePath: path)))
+        let members = query.isEmpty ? [HAR.Pair("q", "x")] : query == "q=a+b" ? [] : [HAR.Pair("q", "a b")]
+        archive.entries[0].request.queryString = members
+        try archive.data().write(to: URL(filePath: path))
+        #expect(try await replaying().get(target).text == "GET s")
+        #expect(try await failure { _ = try await replaying().get("s?x=1") }.contains("query parameter x"))
+    }
+
     @Test func `a closure that chooses can ask what is left`() async throws {
         _ = try await recording(Self.numbered).get("1")
         let transport = Lock<ReplayTransport?>(nil)
