@@ -352,6 +352,22 @@ import Testing
         }
     }
 
+    @Test func `a pause as long as a limit reaches it`() async throws {
+        let clock = ManualClock()
+        let transport = MockTransport(clock: clock) { _ in MockResponse([.pause(.seconds(10)), .head(.ok)]) }
+        var request = Request(url: url)
+        request.options = TransferOptions()
+        request.options?.timeouts.idle = .seconds(10)
+        // In which order the two sleepers wake up is not determined.
+        for _ in 0..<50 {
+            let task = Task { [request] in try await text(transport, request) }
+            try await clock.sleepers(count: 1)
+            clock.advance(by: .seconds(10))
+            let error = await #expect(throws: TransportError.self) { _ = try await task.value }
+            #expect(error?.reason == .timedOut(.responseHead))
+        }
+    }
+
     @Test func `an exchange fails with the source of a body that is sent meanwhile`() async throws {
         struct Failure: Error {}
         let transport = MockTransport(

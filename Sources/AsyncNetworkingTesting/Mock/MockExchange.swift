@@ -430,8 +430,8 @@ final class MockTimeLimits: Sendable {
                 return nil
             }
             defer { group.cancelAll() }
-            // A clock may have passed the limit and the end of the wait in one step.
-            guard let value = try await group.next() ?? nil, elapsed() - begin <= limit.left else {
+            // A clock may have reached the limit and the end of the wait in one step.
+            guard let value = try await group.next() ?? nil, elapsed() - begin < limit.left else {
                 throw TransportError.timedOut(phase, limit.whole, FailureContext(request.url))
             }
             return value

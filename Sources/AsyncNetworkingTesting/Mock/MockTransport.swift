@@ -17,7 +17,7 @@ public import HTTPTypes
 ///
 /// The transport does not handle cookies, answer authentication challenges or decompress bodies. Of the
 /// `TransferOptions` of a request, only the timeouts `total` and `idle` have an effect on the transport: a function,
-/// pause, gate or hang that exceeds one of them fails the exchange with `TransportError.Reason.timedOut`, and `total`
+/// pause, gate or hang that reaches one of them fails the exchange with `TransportError.Reason.timedOut`, and `total`
 /// also limits the reading of a request body from its source, and the time that a WebSocket connection is open. They are
 /// measured on the clock of the session if that is not the system's, otherwise on the clock of the transport. While a
 /// response hangs, the earlier one is among ``ManualClock/sleepers``, and while a WebSocket connection is open, `total`.
