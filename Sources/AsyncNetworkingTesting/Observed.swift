@@ -95,7 +95,7 @@ final class Observed<Value: Sendable>: Sendable {
     }
 }
 
-/// A recorder of the events of one exchange, for the argument `events` of `Transport.perform`.
+/// A recorder of the events of one exchange, for the argument `events` of `Transport.open`.
 ///
 /// Functions of a session that report events, such as `withResponse`, also accept one; it then has the events of all
 /// exchanges of the call, such as those answered by redirects. All members may be used from any thread or task at any

@@ -8,9 +8,8 @@ public import HTTPTypes
 /// The function of ``MockTransport/init(clock:_:)`` returns the response for a request; ``MockTransport/init(_:_:)``
 /// receives several in advance.
 ///
-/// The steps up to the head are performed before the transport calls its `body` closure. If the body is streamed, the
-/// others are performed while it is read, and not at all if it is not read; if it is collected, all are performed
-/// before that call. After its last step, a response without a head hangs until the task is cancelled or the transport
+/// The steps up to the head are performed before the transport returns the response. If the body is streamed, the others
+/// are performed while it is read, and not at all if it is not read; if it is collected, all are performed before. After its last step, a response without a head hangs until the task is cancelled or the transport
 /// is shut down.
 ///
 /// After a head in response to a HEAD request, or with status 204 or 304, all further steps are skipped. Steps in the
@@ -75,7 +74,7 @@ public struct MockResponse: Sendable {
         /// Waits until the task is cancelled or the transport is shut down, and fails the exchange with
         /// `CancellationError` or `TransportError.Reason.shutDown`.
         case hang
-        /// Fails the exchange with an error, which is thrown unchanged: by `perform` if the step precedes the head or
+        /// Fails the exchange with an error, which is thrown unchanged: by `open` if the step precedes the head or
         /// the body is collected, otherwise by reading the body.
         case fail(any Error)
     }
@@ -120,7 +119,7 @@ public struct MockResponse: Sendable {
         MockResponse(status: status, headers: [.location: location])
     }
 
-    /// Returns a response that fails the exchange with an error before the head; `perform` throws it unchanged.
+    /// Returns a response that fails the exchange with an error before the head; `open` throws it unchanged.
     public static func failure(_ error: any Error) -> MockResponse {
         MockResponse([.fail(error)])
     }

@@ -100,7 +100,8 @@ public final class MockTransport: Transport {
     ///
     /// After ``Script/Action/acceptWebSocket(headers:)``, all actions are possible but responses, interim responses and
     /// another acceptance, with the same effect as on a connection. The client sends no pings, sending never waits for
-    /// the server, and the fields of the opening handshake are not in ``requests``. A request that is not made by a
+    /// the server, the close timeout passes on the clock, and the fields of the opening handshake are not in ``requests``. A
+    /// request that is not made by a
     /// session's `withWebSocket` fails with `invalidResponse`.
     ///
     /// - Parameters:
