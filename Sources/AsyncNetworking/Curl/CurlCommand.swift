@@ -67,7 +67,7 @@ struct CurlCommand {
         if options.decodesContent { add("--compressed") }
         add(options.httpVersion, isSecure: request.url.isHTTPS)
         add(options.timeouts, timeout: request.timeout)
-        add(options.proxy, context.schemes, rules)
+        add(options.proxy, options.tls.trustRoots, context.schemes, rules)
         add(options.connection, rules)
         if request.url.isHTTPS { add(options.tls, host: HostName(request.url), rules) }
         if !options.speedLimits.isEmpty { notes.append("the limits of the speed") }
@@ -280,13 +280,21 @@ struct CurlCommand {
         }
     }
 
-    private mutating func add(_ policy: ProxyPolicy, _ supported: Set<AuthenticationScheme>, _ rules: Redaction) {
+    private mutating func add(
+        _ policy: ProxyPolicy, _ roots: TrustRoots, _ supported: Set<AuthenticationScheme>, _ rules: Redaction
+    ) {
         switch policy {
         case .environment: break
         case .none: add("--noproxy", "*")
         case .proxy(let proxy):
             let host = proxy.host.contains(":") ? "[\(proxy.host)]" : proxy.host
             add("--proxy", "\(proxy.kind.rawValue)://\(host):\(proxy.port)")
+            switch proxy.kind {
+            case .http, .socks4a: break
+            case .https: add(roots, of: "proxy-")
+            // curl would offer a ticket of the user, too.
+            case .socks5, .socks5h: add("--socks5-basic")
+            }
             if let credential = proxy.credential {
                 add(proxyCredential: credential, supported, rules)
             }
@@ -340,11 +348,7 @@ struct CurlCommand {
 
     private mutating func add(_ tls: TLSOptions, host: HostName, _ rules: Redaction) {
         let policy = tls.hostPolicies.value(for: host) ?? tls.policy
-        switch policy.trustRoots ?? tls.trustRoots {
-        case .system: break
-        case .file(let path): add("--cacert", path)
-        case .pem, .systemAnd: notes.append("the trusted authorities, which are in memory")
-        }
+        add(policy.trustRoots ?? tls.trustRoots)
         add(policy)
         if let identity = tls.identity(for: host) { add(identity, rules) }
         if tls.keyLogPath != nil { notes.append("the file of the TLS secrets") }
@@ -354,6 +358,19 @@ struct CurlCommand {
         if let suites = tls.cipherSuites { add("--tls13-ciphers", suites) }
         if let curves = tls.curves { add("--curves", curves) }
         if !tls.resumesSessions { add("--no-sessionid") }
+    }
+
+    /// Adds trusted authorities, of a server by default.
+    private mutating func add(_ roots: TrustRoots, of party: String = "") {
+        switch roots {
+        case .system: break
+        case .file(let path):
+            add("--\(party)cacert", path)
+            // A directory without certificates: those of curl's own would be trusted as well.
+            add("--\(party)capath", "/proc/self/task")
+        case .pem, .systemAnd:
+            notes.append("the trusted authorities\(party.isEmpty ? "" : " of the proxy"), which are in memory")
+        }
     }
 
     private mutating func add(_ policy: SecurityPolicy) {

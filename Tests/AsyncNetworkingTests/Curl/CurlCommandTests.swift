@@ -187,13 +187,19 @@ import Testing
         Case("--max-time 9") { $0.timeouts.total = .seconds(9) },
         Case("--speed-limit 1 --speed-time 7") { $0.timeouts.idle = .seconds(7) },
         Case("--noproxy '*'") { $0.proxy = .none },
-        Case("--proxy 'socks5h://[::1]:1' --proxy-user 'u:p w' --noproxy a,b") { $0.proxy = .proxy(proxy) },
+        Case("--proxy 'socks5h://[::1]:1' --socks5-basic --proxy-user 'u:p w' --noproxy a,b") {
+            $0.proxy = .proxy(proxy)
+        },
         Case("--unix-socket /run/s") { $0.connection.unixSocketPath = "/run/s" },
         Case("--ipv6") { $0.connection.ipVersion = .v6 }, Case("--no-keepalive") { $0.connection.tcpKeepAlive = nil },
         Case("--connect-to 'a.example:443:[::1]:8'") {
             $0.connection.hostOverrides = [.init(host: "a.example", port: 443, address: "::1", addressPort: 8)]
         },
-        Case("--cacert /ca.pem") { $0.tls.trustRoots = .file("/ca.pem") },
+        Case("--cacert /ca.pem --capath /proc/self/task") { $0.tls.trustRoots = .file("/ca.pem") },
+        Case("--proxy https://p:1 --proxy-cacert /ca.pem --proxy-capath /proc/self/task --noproxy ''") {
+            $0.proxy = .proxy(Proxy(.https, host: "p", port: 1))
+            $0.tls.trustRoots = .file("/ca.pem")
+        },
         Case("--tlsv1.3") { $0.tls.minimumVersion = .v1_3 }, Case("--tls-max 1.2") { $0.tls.maximumVersion = .v1_2 },
         Case("--no-sessionid") { $0.tls.resumesSessions = false },
         Case("--cert c --key k --pass s") {
