@@ -61,6 +61,7 @@ struct CurlCommand {
         add(fields: fields, body, isChunked, options, context)
         add(context.credential, context.signature, context.schemes, rules)
         if context.usesToken { notes.append("the token of an authenticator") }
+        if context.answersChallenges { notes.append("the answers of a challenge handler") }
         if context.isIntercepted { notes.append("what interceptors change") }
         add(body)
         add(context.redirects, of: request, over: options.proxy, context.signature)
@@ -87,6 +88,8 @@ struct CurlCommand {
         var schemes = Set(AuthenticationScheme.allCases)
         /// Whether an authenticator adds a token.
         var usesToken = false
+        /// Whether a handler of the program answers challenges.
+        var answersChallenges = false
         /// Whether interceptors see the request.
         var isIntercepted = false
         var redirects = RedirectPolicy.none

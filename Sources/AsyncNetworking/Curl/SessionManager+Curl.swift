@@ -15,7 +15,7 @@ extension SessionManager {
     ///
     /// It contains what the session adds: default header fields, the `Cache-Control` of the cache policy, stored cookies,
     /// the credential or signature of the authentication policy, redirects, and the transfer options, such as proxy,
-    /// timeouts and TLS; and `https` in place of `http` for hosts that require it. Interceptors are not
+    /// timeouts and TLS; and `https` in place of `http` for hosts that require it. Interceptors and challenge handlers are not
     /// called, and tokens of an ``Authenticator`` are not requested. These, and options that curl does not have, are
     /// listed in comments above the command. curl compares a pin with the server's own key only, and keeps a method
     /// other than GET, HEAD and POST after any redirect.
@@ -49,8 +49,9 @@ extension SessionManager {
         context.isIntercepted =
             ![pipeline.interceptors, pipeline.attemptInterceptors, request.attemptInterceptors].allSatisfy(\.isEmpty)
         if options.handlesCookies { context.cookies = await cookies.cookies(for: request.url) }
+        let policy = request.authentication ?? configuration.authentication
+        context.answersChallenges = (request.challengeHandler ?? policy.challengeHandler) != nil
         if !request.headers.contains(.authorization) {
-            let policy = request.authentication ?? configuration.authentication
             let origins = pipeline.origins(of: request)
             context.signature = try policy.signature(for: HostName(request.url))
             context.usesToken = context.signature == nil && policy.authenticator(for: origins) != nil

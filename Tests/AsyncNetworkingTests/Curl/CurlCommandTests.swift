@@ -241,6 +241,11 @@ import Testing
             // It would not be sent.
             $0.authentication.credentials[url] = Credential(user: "u", password: "p")
         },
+        Case("the answers of a challenge handler") { $0.authentication.challengeHandler = { _ in .cancel } },
+        Case("the trusted authorities of the proxy, which are in memory") {
+            $0.proxy = .proxy(Proxy(.https, host: "p", port: 1))
+            $0.tls.trustRoots = .pem(Data())
+        },
         Case("the decision about redirects") {
             $0.redirectPolicy.isEnabled = true
             $0.redirectPolicy.decision = { $0.proposed }
