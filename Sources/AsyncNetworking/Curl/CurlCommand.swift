@@ -64,13 +64,13 @@ struct CurlCommand {
         if context.answersChallenges { notes.append("the answers of a challenge handler") }
         if context.isIntercepted { notes.append("what interceptors change") }
         add(body)
-        add(context.redirects, of: request, over: options.proxy, context.signature)
+        let isRedirected = add(context.redirects, of: request, over: options.proxy, context.signature)
         if options.decodesContent { add("--compressed") }
         add(options.httpVersion, isSecure: request.url.isHTTPS)
         add(options.timeouts, timeout: request.timeout)
         add(options.proxy, options.tls.trustRoots, context.schemes, rules)
         add(options.connection, rules)
-        if request.url.isHTTPS { add(options.tls, host: HostName(request.url), rules) }
+        if request.url.isHTTPS || isRedirected { add(options.tls, host: HostName(request.url), rules) }
         if !options.speedLimits.isEmpty { notes.append("the limits of the speed") }
         if request.trailers != nil { notes.append("the trailer fields") }
         let url = request.url.absoluteString.unicodeScalars.prefix { $0 != "#" }
@@ -225,22 +225,24 @@ struct CurlCommand {
         }
     }
 
-    /// Adds the redirects that curl follows as the session does.
+    /// Adds the redirects that curl follows as the session does; returns whether there are any.
     private mutating func add(
         _ policy: RedirectPolicy, of request: Request, over proxy: ProxyPolicy, _ signature: AWSSignature?
-    ) {
-        guard policy.isEnabled, policy.maximum > 0 else { return }
+    ) -> Bool {
+        guard policy.isEnabled, policy.maximum > 0 else { return false }
         // Of the fields that it is given, curl keeps all but two at another origin.
         var sensitive = policy.sensitiveHeaders.subtracting([.authorization, .cookie])
         if proxy != .environment || request.url.isHTTPS { sensitive.remove(.proxyAuthorization) }
         let isSensitive = request.headers.contains { sensitive.contains($0.name) }
         guard !isSensitive, signature?.sessionToken == nil else {
-            return notes.append("redirects, at which curl would send secret header fields to other origins")
+            notes.append("redirects, at which curl would send secret header fields to other origins")
+            return false
         }
         add("--location")
         add("--max-redirs", "\(policy.maximum)")
         add("--proto-redir", request.url.isHTTPS ? "=https" : "=http,https")
         if policy.decision != nil { notes.append("the decision about redirects") }
+        return true
     }
 
     private mutating func add(_ body: Body) {

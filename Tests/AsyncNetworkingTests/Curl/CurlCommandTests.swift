@@ -269,9 +269,14 @@ import Testing
         #expect(text.contains("--location") == text.contains("decision"))
     }
 
-    @Test func `redirects to https are followed from http, too`() async throws {
-        let text = try await command(configure: { $0.redirectPolicy = RedirectPolicy() })
-        #expect(text.contains(" --location --max-redirs 20 --proto-redir '=http,https' "))
+    @Test func `redirects to https are followed from http, too, with the options of TLS`() async throws {
+        let text = try await command(configure: {
+            $0.redirectPolicy = RedirectPolicy()
+            $0.tls.trustRoots = .file("/ca.pem")
+        })
+        #expect(text.contains(" --location --max-redirs 20 --proto-redir '=http,https' --cacert /ca.pem "))
+    }
+
     }
 
     @Test func `exceptions from the proxy are spelled as curl does`() async throws {
