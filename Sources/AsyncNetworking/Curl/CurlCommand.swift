@@ -179,8 +179,8 @@ struct CurlCommand {
         }
         if !cookies.isEmpty {
             let value = rules.value(cookies.joined(separator: "; "), of: "Cookie")
-            // Without the sign, curl would read a file of this name.
-            if value.utf8.contains(UInt8(ascii: "=")) {
+            // Without the sign, curl would read a file of this name, and up to 8.4 with an @ at the beginning.
+            if value.utf8.contains(UInt8(ascii: "=")), value.utf8.first != UInt8(ascii: "@") {
                 add("--cookie", value)
             } else {
                 add("--header", "Cookie: \(value)")

@@ -277,6 +277,13 @@ import Testing
         #expect(text.contains(" --location --max-redirs 20 --proto-redir '=http,https' --cacert /ca.pem "))
     }
 
+    @Test(arguments: [("@a", "--header 'Cookie: @a=b'"), ("a", "--cookie a=b"), ("a@", "--cookie a@=b")])
+    func `a cookie is not the name of a file`(name: String, expected: String) async throws {
+        #expect(
+            try await command(.get, "http://a.example/", [.cookie: "\(name)=b"]) == "curl \(expected) http://a.example/"
+        )
+    }
+
     }
 
     @Test func `exceptions from the proxy are spelled as curl does`() async throws {
