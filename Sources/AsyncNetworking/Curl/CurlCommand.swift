@@ -36,11 +36,12 @@ struct CurlCommand {
         var (fields, body) = (request.headers, body)
         if case .bytes(let bytes) = body {
             let shown = rules.body(bytes, contentType: fields[.contentType], codings: fields.contentCodings) {
-                Inflater.content(of: $0, coding: $1, upTo: 64 << 20)
+                Inflater.content(of: $0, coding: $1, upTo: Int(Request.maximumCommandBody))
             }
             body = .bytes(shown.bytes)
             switch shown {
             case .kept: break
+            case .decoded(_, isComplete: false): body = .unknown
             case .decoded:
                 fields[.contentEncoding] = nil
                 notes.append("the compression of the body")

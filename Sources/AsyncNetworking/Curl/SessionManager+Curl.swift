@@ -70,7 +70,8 @@ extension Request {
             case .none:
                 // They are sent with `Content-Length: 0` (RFC 9110 §8.6).
                 return ([.post, .put, .patch].contains(method) ? .bytes(Data()) : .none, trailers != nil)
-            case .bytes(let data): return (.bytes(data), trailers != nil)
+            case .bytes(let data):
+                return (data.count <= Self.maximumCommandBody ? .bytes(data) : .unknown, trailers != nil)
             case .file(let path): return (body.isReplayable ? .file(path) : .unknown, trailers != nil)
             case .stream:
                 let isChunked = body.length == nil || trailers != nil
@@ -89,7 +90,8 @@ extension Request {
         }
     }
 
-    private static let maximumCommandBody: Int64 = 1 << 20
+    /// The maximum number of bytes in a command.
+    static let maximumCommandBody: Int64 = 1 << 20
 }
 
 /// The bytes that a writer receives.

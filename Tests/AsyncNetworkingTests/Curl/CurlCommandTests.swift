@@ -284,6 +284,23 @@ import Testing
         )
     }
 
+    @Test func `a body too long for a command comes from standard input`() async throws {
+        let note = "# not expressed: the body, which is read from standard input\n"
+        for redacting in [true, false] {
+            for (size, isLong) in [(1 << 20, false), (1 << 20 + 1, true)] {
+                let text = try await command(
+                    .post, body: .bytes(Data(repeating: 1, count: size)), redacting: redacting)
+                #expect(text.hasPrefix(note) == isLong)
+                #expect(text.hasPrefix("printf ") == !isLong)
+            }
+        }
+        let text = try await command(
+            .post, body: .bytes(Data(repeating: 97, count: 1 << 20 + 1)), redacting: true,
+            change: { $0.compressBody(minimumSize: 0) })
+        #expect(text.hasPrefix(note))
+        #expect(text.contains("--header 'Content-Encoding: gzip'"))
+    }
+
     }
 
     @Test func `exceptions from the proxy are spelled as curl does`() async throws {
