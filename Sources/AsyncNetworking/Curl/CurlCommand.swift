@@ -54,6 +54,7 @@ struct CurlCommand {
             add("--head")
         } else if request.method != body.impliedMethod {
             add("--request", request.method.rawValue)
+            if request.method == .head { notes.append("that a response to HEAD has no body, for which curl waits") }
         }
         // Brackets and braces are literal.
         if request.url.absoluteString.unicodeScalars.contains(where: { "[]{}".unicodeScalars.contains($0) }) {
@@ -74,7 +75,7 @@ struct CurlCommand {
         if request.url.isHTTPS || isRedirected { add(options.tls, host: HostName(request.url), rules) }
         if !options.speedLimits.isEmpty { notes.append("the limits of the speed") }
         if request.trailers != nil { notes.append("the trailer fields") }
-        let url = request.url.absoluteString.unicodeScalars.prefix { $0 != "#" }
+        let url = request.url.withoutDotSegments.absoluteString.unicodeScalars.prefix { $0 != "#" }
         self.options.append([Array(rules.url(String(url)).utf8)])
     }
 

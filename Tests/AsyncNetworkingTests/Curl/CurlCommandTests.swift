@@ -301,6 +301,10 @@ import Testing
         #expect(text.contains("--header 'Content-Encoding: gzip'"))
     }
 
+    @Test func `dot segments are removed as the session does, and a body with HEAD is named`() async throws {
+        #expect(try await command(.get, "http://a.example/a/%2e%2e/b") == "curl http://a.example/b")
+        let head = try await command(.head, body: .string("x"))
+        #expect(head.hasPrefix("# not expressed: that a response to HEAD has no body, for which curl waits\n"))
     }
 
     @Test func `exceptions from the proxy are spelled as curl does`() async throws {
