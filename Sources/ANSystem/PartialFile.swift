@@ -258,7 +258,7 @@ public struct PartialFile: ~Copyable {
     }
 
     /// Renames the file atomically; to another file system it is first copied, with its permissions less the umask, and
-    /// also if another file has taken its temporary name. See rename(2).
+    /// also if another file has taken its temporary name. A file that has the final name already keeps it. See rename(2).
     ///
     /// Bytes that the file system could not store are an error, but nothing is flushed to the disk, see ``flush()``, but
     /// the copy of a file that was. It is called after the last write, and not again after it has succeeded. A file that
@@ -295,6 +295,7 @@ public struct PartialFile: ~Copyable {
     ) throws(SystemError) {
         try destination.checkPath("rename")
         try checkStored()
+        if isFile(at: destination) { return isKept = true }
         guard isFile(at: path) else { return try copy(to: destination, overwriting: overwritesExisting, mode) }
         var replaced = stat()
         let replaces = unsafe lstat(destination, &replaced) == 0 && replaced.st_mode & S_IFMT == S_IFREG

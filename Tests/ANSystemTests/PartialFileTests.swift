@@ -334,6 +334,13 @@ import Testing
         #expect(try names == ["a"])
     }
 
+    @Test func `a file that has its final name keeps it`() throws {
+        var file = try PartialFile(path: path, opening: .new)
+        try file.move(to: path, overwriting: false)
+        _ = consume file
+        #expect(try names == ["a.part"])
+    }
+
     /// The group and the permission bits of a file.
     private func access(of path: String) throws -> [UInt32] {
         var status = stat()

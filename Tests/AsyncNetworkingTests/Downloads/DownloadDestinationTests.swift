@@ -98,6 +98,23 @@ import Testing
         #expect(try directory.contents == ["200", "other"])
     }
 
+    @Test(arguments: [true, false])
+    func `a closure may leave the file where it is, or move it`(overwrites: Bool) async throws {
+        let directory = directory
+        for isMoved in [false, true] {
+            let file = try await manager.download(
+                "x",
+                to: .chosen(temporaryDirectory: directory.path, overwritesExisting: overwrites) { file in
+                    guard isMoved else { return file.path }
+                    try FileManager.default.moveItem(atPath: file.path, toPath: "\(directory.path)/moved")
+                    return "\(directory.path)/moved"
+                }
+            ).value
+            #expect(try Data(contentsOf: URL(filePath: file.path)) == Data("new".utf8))
+        }
+        #expect(try directory.contents.count == 2)
+    }
+
     /// In a process of its own, whose working directory changes.
     @Test(.exitTest) func `a relative path is used in a working directory that has no path, or none in UTF-8`() async {
         await #expect(processExitsWith: .success) { [path = directory.path as String] in
