@@ -151,6 +151,118 @@ extension AdmissionQueue {
         #expect(queue.next() == 20, "It has waited longer than the one for b.")
     }
 
+    @Test(arguments: [(10, 20), (1, 2), (0, 2), (11, 20)])
+    func `an origin takes no more for each connection than its server allows`(streams: Int, admitted: Int) {
+        var queue = AdmissionQueue<Int>(perOrigin: 2, total: Self.big, streams: 10)
+        for number in 0..<30 { _ = queue.enter(number, "a") }
+        queue.noteMultiplexing("a", streams: streams)
+        #expect(2 + (0..<30).count { _ in queue.next() != nil } == admitted)
+    }
+
+    @Test func `a server may change the number of exchanges for each connection`() {
+        var queue = AdmissionQueue<Int>(perOrigin: 2, total: Self.big, streams: 10)
+        for number in 0..<30 { _ = queue.enter(number, "a") }
+        queue.noteMultiplexing("a", streams: 2)
+        #expect([queue.next(), queue.next(), queue.next()] == [2, 3, nil])
+        queue.noteMultiplexing("a", streams: 3)
+        #expect([queue.next(), queue.next(), queue.next()] == [4, 5, nil])
+        queue.noteMultiplexing("a", streams: 1)
+        for _ in 0..<4 { queue.leave("a") }
+        #expect(queue.next() == nil)
+        queue.leave("a")
+        #expect(queue.next() == 6)
+    }
+
+    @Test func `an origin that no longer multiplexes takes one for each connection`() {
+        var queue = Self.queue()
+        for number in 0..<4 { _ = queue.enter(number, .request, "a") }
+        for number in 4..<8 { _ = queue.enter(number, .stream, "a") }
+        let isUnknown = queue.noteSingleExchanges("a")
+        queue.noteMultiplexing("a")
+        while queue.next() != nil {}
+        #expect(queue.longLived == 0)
+        #expect(queue.enter(8, .request, "a") == nil)
+        let isChange = queue.noteSingleExchanges("a")
+        #expect(!isUnknown && isChange && queue.longLived == 4)
+        #expect(queue.enter(9, .request, "a") != nil)
+        #expect(queue.enter(10, .stream, "a") != nil)
+        for _ in 0..<3 { queue.leave(.request, "a") }
+        #expect(queue.next() == nil)
+        queue.leave(.request, "a")
+        queue.leave(.stream, "a")
+        #expect([queue.next(), queue.next()] == [9, nil])
+    }
+
+    // MARK: Connections that take no new exchanges
+
+    private static func draining(_ connections: [[ConnectionUse]]) -> DrainingConnections {
+        connections.reduce(into: DrainingConnections()) { $0.add($1) }
+    }
+
+    /// With two connections for requests, three for long-lived exchanges and ten streams on each.
+    @Test(
+        arguments: [
+            // The connections that take no new ones, and the numbers of requests and streams that are admitted beside them.
+            ([[.request]], 10, 0), ([[.request], [.request]], 0, 0), ([[.request, .request]], 10, 0),
+            ([[.stream]], 20, 1), ([[.stream], [.stream], [.stream]], 20, 3), ([[.stream, .request]], 20, 1),
+            ([[.stream], [.request]], 10, 1), ([[.exclusiveRequest]], 10, 0), ([[.exclusiveStream]], 20, 1),
+        ] as [([[ConnectionUse]], Int, Int)])
+    func `new exchanges do not share a connection that takes none`(
+        connections: [[ConnectionUse]], admitted: Int, longLived: Int
+    ) {
+        var queue = Self.queue()
+        // As many were admitted when they shared one connection.
+        _ = queue.enter(0, .request, "a")
+        queue.noteMultiplexing("a")
+        for use in connections.joined() { #expect(queue.enter(0, use, "a") == nil) }
+        queue.note(Self.draining(connections), of: "a", on: 0)
+        queue.leave(.request, "a")
+        #expect(queue.longLived == longLived)
+        let tickets = (1...25).map { queue.enter($0, .request, "a") }
+        #expect(tickets.count { $0 == nil } == admitted)
+        // Their ends leave the connections to others.
+        for use in connections.joined() { queue.leave(use, "a", drainingOn: 0) }
+        queue.note(nil, of: "a", on: 0)
+        while queue.next() != nil {}
+        #expect(queue.longLived == 0)
+        #expect(queue.enter(26, .request, "a") != nil)
+        queue.leave(.request, "a")
+        #expect([queue.next(), queue.next()] == [21, nil])
+    }
+
+    @Test func `connections that take no new exchanges are counted for each loop, and until the origin has none`() {
+        var queue = Self.queue()
+        queue.note(Self.draining([[.stream]]), of: "a", on: 0)
+        #expect(queue.longLived == 0, "It has no exchange.")
+        _ = queue.enter(0, .stream, "a")
+        _ = queue.enter(1, .stream, "a")
+        queue.noteMultiplexing("a")
+        queue.note(Self.draining([[.stream]]), of: "a", on: 0)
+        queue.note(Self.draining([[.stream]]), of: "a", on: 1)
+        #expect(queue.longLived == 2)
+        queue.note(nil, of: "a", on: 0)
+        #expect(queue.longLived == 1)
+        queue.leave(.stream, "a", drainingOn: 1)
+        queue.leave(.stream, "a", drainingOn: 1)
+        #expect(queue.longLived == 0)
+        for number in 2..<4 { #expect(queue.enter(number, .request, "a") == nil) }
+        #expect(queue.enter(4, .request, "a") != nil)
+    }
+
+    @Test func `the limit for all counts connections that take no new exchanges`() {
+        var queue = Self.queue(total: 2)
+        _ = queue.enter(0, .stream, "a")
+        queue.noteMultiplexing("a")
+        queue.note(Self.draining([[.stream]]), of: "a", on: 0)
+        #expect(queue.enter(1, .request, "a") == nil)
+        #expect(queue.enter(2, .request, "a") == nil)
+        #expect(queue.enter(3, .request, "b") != nil)
+        queue.leave(.stream, "a", drainingOn: 0)
+        #expect(queue.next() == nil, "Its connection is not known to be left.")
+        queue.note(nil, of: "a", on: 0)
+        #expect(queue.next() == 3)
+    }
+
     // MARK: Long-lived exchanges
 
     /// A queue with two connections to an origin for requests and three for long-lived exchanges.

@@ -158,6 +158,21 @@ import Testing
         #expect(table.isReplaced(3))
     }
 
+    @Test func `a connection that its server closes is replaced, and others of its generation are used`() {
+        var table = Self.table([(0, false), (0, false)])
+        var changes = [table.takeChange()]
+        for change in [
+            { $0.noteClosing(0) }, { $0.noteClosing(0) }, { $0.noteInput(0, at: .now) }, { $0.noteLeft(1) },
+            { $0.noteLeft(0) }, { $0.noteNeed() },
+        ] as [(inout ConnectionTable) -> Void] {
+            change(&table)
+            changes.append(table.takeChange())
+        }
+        #expect(changes == [false, true, false, false, false, true, true])
+        #expect(table.replaced == [0])
+        #expect(table.generation(of: "a") == 0)
+    }
+
     @Test func `the generation of a server without connections is that of the first ones`() {
         var table = Self.table([(0, true), (1, false)])
         table.remove(0)

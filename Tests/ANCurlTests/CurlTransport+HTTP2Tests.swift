@@ -601,6 +601,54 @@ import Testing
         }
     }
 
+    /// Answers requests one after the other, each when its gate opens, on a connection with one stream at a time.
+    private func answering(_ gates: [ScriptGate]) -> Script {
+        let settings = HTTP2Frame(type: 4, payload: [0, 3, 0, 0, 0, 1])
+        var script = Script([.send(settings.bytes + HTTP2Frame.settingsAcknowledged.bytes)])
+        for (index, gate) in gates.enumerated() {
+            let stream = UInt32(2 * index + 1)
+            script.actions += [
+                .wait(gate),
+                .send(HTTP2Frame.head(stream).bytes + HTTP2Frame.data(stream, "\(stream)", endsStream: true).bytes),
+            ]
+        }
+        script.actions.append(.hang)
+        return script
+    }
+
+    /// libcurl keeps the requests of all hosts in one queue, and tries one of them when another one ends.
+    @Test func `requests beyond the streams that a server allows do not hold up those to another server`() async throws
+    {
+        try await withServer { busy in
+            try await withServer { other in
+                let (never, gates) = (try ScriptGate(), try (0..<3).map { _ in try ScriptGate() })
+                busy.fallback { _ in answering([never]) }
+                other.fallback { _ in answering(gates) }
+                var limits = ConnectionLimits()
+                limits.maximumConnectionsPerHost = 1
+                let transport = try CurlTransport(limits: limits, http2: .multiplexed)
+                let options = options { $0.timeouts.idle = nil }
+                let exchanges = [busy, busy, other, other, other].map { server in
+                    (server.request(method: .post, body: .string("body"), options: options), EventRecorder())
+                }
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for (index, (request, recorder)) in exchanges.enumerated() {
+                        group.addTask { _ = try await transport.collect(request, reporting: recorder) }
+                        try await eventually { await transport.features.snapshot().exchanges.count == index + 1 }
+                        guard index == 0 else { continue }
+                        _ = try await recorder.first { if case .uploadProgress = $0 { true } else { false } }
+                    }
+                    for ((_, recorder), gate) in zip(exchanges[2...], gates) {
+                        _ = try await recorder.first { if case .uploadProgress = $0 { true } else { false } }
+                        gate.open()
+                        _ = try await recorder.first { if case .finished = $0 { true } else { false } }
+                    }
+                    group.cancelAll()
+                }
+            }
+        }
+    }
+
     // MARK: Connections in trouble
 
     @Test func `a connection that froze within a body takes no more requests`() async throws {

@@ -303,6 +303,87 @@ import Testing
         }
     }
 
+    /// Runs a closure while an event stream is open over HTTP/2, at a limit of one connection to the host.
+    ///
+    /// - Parameters:
+    ///   - frames: The frames that follow the first event, once the gate is open.
+    ///   - body: Called with requests to the server.
+    private func withEvents(
+        then frames: [HTTP2Frame],
+        _ body: (CurlTransport, ScriptGate, @Sendable (Duration?) -> Request) async throws -> Void
+    ) async throws {
+        try await withServer(.https, protocols: ["h2"]) { server in
+            let gate = try ScriptGate()
+            server.fallback { _ in
+                guard server.activity.connectionsAccepted == 1 else {
+                    return .http2([.head(1), .data(1, "ok", endsStream: true)])
+                }
+                var script = Script.http2([.head(1), .data(1, "a")])
+                script.actions.removeLast()
+                script.actions += [.wait(gate)] + frames.map { .send($0.bytes) } + [.hang]
+                return script
+            }
+            var limits = ConnectionLimits()
+            limits.maximumConnectionsPerHost = 1
+            let transport = try CurlTransport(limits: limits, http2: .multiplexed)
+            let options = options().with { $0.httpVersion = .http2 }
+            let events = server.request(headers: [.accept: "text/event-stream"], options: options)
+            try await transport.stream(events) { _, chunks in
+                var iterator = chunks.makeAsyncIterator()
+                let first = try await iterator.next()
+                #expect(first == Data("a".utf8))
+                try await body(transport, gate) { idle in
+                    server.request(
+                        method: .post, body: .string("body"), options: options.with { $0.timeouts.idle = idle })
+                }
+            }
+            #expect(server.activity.connectionsAccepted == 2)
+        }
+    }
+
+    @Test func `a request that GOAWAY leaves out does not wait for an event stream on its connection`() async throws {
+        try await withEvents(then: [.goAway(last: 1)]) { transport, gate, request in
+            let recorder = EventRecorder()
+            async let response = transport.collect(request(nil), reporting: recorder)
+            _ = try await recorder.first { if case .uploadProgress = $0 { true } else { false } }
+            gate.open()
+            #expect(String(decoding: try await response.body, as: UTF8.self) == "ok")
+        }
+    }
+
+    @Test func `a request does not wait for an event stream on a connection that may be dead`() async throws {
+        try await withEvents(then: []) { transport, _, request in
+            let failure = try await transport.failure(request(.milliseconds(100)))
+            #expect(failure.reason == .timedOut(.responseHead))
+            let text = try await transport.text(request(nil))
+            #expect(text == "ok")
+        }
+    }
+
+    @Test func `a request does not wait for an event stream on a connection that its server closes`() async throws {
+        try await withServer(.https, protocols: ["h2"]) { server in
+            server.fallback { _ in
+                let number = server.activity.connectionsAccepted
+                return .http2([.goAway(last: 1), .head(1), .data(1, "\(number)", endsStream: number == 4)])
+            }
+            var limits = ConnectionLimits()
+            limits.maximumConnectionsPerHost = 1
+            let transport = try CurlTransport(limits: limits, http2: .multiplexed)
+            let options = options().with { $0.httpVersion = .http2 }
+            let events = server.request(headers: [.accept: "text/event-stream"], options: options)
+            try await transport.stream(events) { _, first in
+                for try await _ in first { break }
+                try await transport.stream(events) { _, second in
+                    for try await _ in second { break }
+                    try await transport.stream(events) { _, third in
+                        for try await _ in third { break }
+                        #expect(try await transport.text(server.request(options: options)) == "4")
+                    }
+                }
+            }
+        }
+    }
+
     @Test func `a response that comes whole permits several exchanges on its connection`() async throws {
         try await withServer(.https, protocols: ["h2"]) { server in
             let (answers, others) = (try ScriptGate(), try ScriptGate())

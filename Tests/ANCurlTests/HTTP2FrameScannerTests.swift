@@ -37,7 +37,9 @@ import Testing
     }
 
     private static let conversation: [HTTP2Frame] = [
-        .settings, .settingsAcknowledged, .head(1), .data(1, "hello"), .data(1, ""),
+        .settings, .settingsAcknowledged,
+        HTTP2Frame(type: 4, payload: [0, 1, 0, 0, 0, 3, 0, 3, 0, 0, 1, 2, 0, 4, 0, 0, 0, 9]), .head(1),
+        .data(1, "hello"), .data(1, ""),
         HTTP2Frame(type: 0, flags: 0x9, stream: 1, payload: [2, 65, 66, 67, 0, 0]),
         HTTP2Frame(type: 1, flags: 0x28, stream: 3, payload: [1, 0, 0, 0, 0, 9, 0x88, 0]),
         HTTP2Frame(type: 9, flags: 4, stream: 3, payload: [0x89]),
@@ -52,6 +54,7 @@ import Testing
         #expect(bodies == [1: Array("helloABCx".utf8)])
         #expect(
             events == [
+                .settings(maximumStreams: nil), .settings(maximumStreams: 258),
                 .headers(stream: 1, endsStream: false), .headersEnd(stream: 1),
                 .data(stream: 1, count: 5, endsStream: false),
                 .data(stream: 1, count: 0, endsStream: false), .data(stream: 1, count: 3, endsStream: true),
@@ -82,6 +85,16 @@ import Testing
             events([.data(1, "a"), frame, .data(1, "b")]) == [
                 .data(stream: 1, count: 1, endsStream: false), .violation,
             ])
+    }
+
+    @Test(
+        arguments: [
+            ([], nil), ([0, 3, 0, 0, 0, 0], 0), ([0, 3, 255, 255, 255, 255], .max), ([3, 3, 0, 0, 0, 7], nil),
+            ([0, 3, 0, 0, 0, 7, 0, 3, 0, 0, 0, 8], 8), ([0, 5, 0, 3, 0, 0, 0, 2, 0, 0, 0, 0], nil),
+        ] as [([UInt8], UInt32?)])
+    func `settings tell the number of streams`(payload: [UInt8], streams: UInt32?) {
+        let frames = [HTTP2Frame(type: 4, payload: payload), .settings]
+        #expect(events(frames) == [.settings(maximumStreams: streams), .settings(maximumStreams: nil)])
     }
 
     @Test(arguments: [

@@ -73,6 +73,16 @@ import Testing
         #expect(table.lastStream == 3)
     }
 
+    @Test func `the number of streams is that of the latest settings that have one, or else not limited`() {
+        var table = HTTP2StreamTable()
+        #expect(table.maximumStreams == nil)
+        let limits = ([nil, 10, nil, 0] as [UInt32?]).map { limit in
+            table.receive(.settings(maximumStreams: limit))
+            return table.maximumStreams
+        }
+        #expect(limits == [.max, 10, 10, 0])
+    }
+
     @Test func `a stream that is closed is not changed any more`() {
         var table = HTTP2StreamTable()
         let stream = table.open()

@@ -39,6 +39,10 @@ package enum ConnectionUse: CaseIterable, Sendable {
 ///
 /// The limit for all origins together applies to the sum.
 ///
+/// A connection that takes no new requests, because it may be dead, is too old or is about to be closed, is one of
+/// long-lived exchanges if it carries any, otherwise one of requests. The number of exchanges on each other one is limited
+/// by its server, too.
+///
 /// Exchanges that share a connection pass those that wait for a connection of their own, and keep it in use. They are not
 /// held back: one of them may be waited for by another, or last as long as an event stream.
 package struct AdmissionQueue<Element> {
@@ -67,7 +71,7 @@ package struct AdmissionQueue<Element> {
     private var needingOne = PriorityQueue<Line, Int>()
 
     /// Creates a queue that admits `perOrigin` requests and `longLivedPerOrigin` other exchanges to an origin, and
-    /// `total` exchanges to all origins together, or, if an origin multiplexes, `streams` exchanges for each connection.
+    /// `total` exchanges to all origins together, or, if an origin multiplexes, up to `streams` exchanges for each connection.
     package init(perOrigin: Int, longLivedPerOrigin: Int, total: Int, streams: Int) {
         self.perOrigin = max(1, perOrigin)
         self.longLivedPerOrigin = max(1, longLivedPerOrigin)
@@ -89,8 +93,13 @@ package struct AdmissionQueue<Element> {
     }
 
     /// Releases the capacity of an admitted element that has finished.
-    package mutating func leave(_ use: ConnectionUse, _ origin: Origin) {
-        change(host(of: origin)) { $0.running[use] -= 1 }
+    ///
+    /// - Parameter loop: The loop of its connection if that takes no new elements.
+    package mutating func leave(_ use: ConnectionUse, _ origin: Origin, drainingOn loop: Int? = nil) {
+        change(host(of: origin)) { host in
+            host.running[use] -= 1
+            if let loop { host.draining[loop]?.remove(use) }
+        }
     }
 
     /// Removes a waiting element by its ticket.
@@ -98,11 +107,27 @@ package struct AdmissionQueue<Element> {
         change(host(of: origin)) { $0.line(for: use).remove(ticket) }
     }
 
-    /// Notes that the origin's connections carry several exchanges at the same time.
-    package mutating func noteMultiplexing(_ origin: Origin) {
+    /// Notes that the origin's connections carry several exchanges at the same time, as many as their server allows.
+    package mutating func noteMultiplexing(_ origin: Origin, streams: Int = .max) {
+        note(min(max(1, streams), self.streams), origin)
+    }
+
+    /// Notes that the origin's new connections carry one exchange at a time. Returns whether that is new.
+    @discardableResult
+    package mutating func noteSingleExchanges(_ origin: Origin) -> Bool { note(nil, origin) }
+
+    @discardableResult
+    private mutating func note(_ streams: Int?, _ origin: Origin) -> Bool {
         let host = host(of: origin)
-        guard !host.multiplexes, !host.isEmpty else { return }
-        change(host) { $0.multiplexes = true }
+        guard host.streams != streams, !host.isEmpty else { return false }
+        change(host) { $0.streams = streams }
+        return true
+    }
+
+    /// Notes all connections of the origin on a loop that take no new exchanges.
+    package mutating func note(_ draining: DrainingConnections?, of origin: Origin, on loop: Int) {
+        let host = host(of: origin)
+        if !host.isEmpty { change(host) { $0.draining[loop] = draining } }
     }
 
     /// Admits the element that has waited longest among those for which there is capacity, or a preferred one of the same
@@ -143,21 +168,20 @@ package struct AdmissionQueue<Element> {
 
     /// Returns the number of further connections that an element needs; `nil` if the origin has no capacity for them.
     private func connections(for use: ConnectionUse, of host: Host) -> Int? {
-        let now = host.connections(streams)
-        let then = host.connections(streams, adding: use)
-        guard then.requests == now.requests || then.requests <= perOrigin,
-            then.longLived == now.longLived || then.longLived <= longLivedPerOrigin
-        else { return nil }
+        let now = host.connections()
+        let then = host.connections(adding: use)
+        let isLongLived = then.longLived > now.longLived
+        guard isLongLived ? then.longLived <= longLivedPerOrigin : then.requests <= perOrigin else { return nil }
         return then.count - now.count
     }
 
     /// Changes a host, and updates the number of connections in use and the places of its lines accordingly.
     @discardableResult
     private mutating func change<Result>(_ host: Host, _ body: (Host) -> Result) -> Result {
-        let before = host.connections(streams)
+        let before = host.connections()
         let result = body(host)
-        if host.isEmpty { host.multiplexes = false }
-        let after = host.connections(streams)
+        if host.isEmpty { (host.streams, host.draining) = (nil, [:]) }
+        let after = host.connections()
         taken += after.count - before.count
         longLived += after.longLived - before.longLived
         for line in host.lines { place(line) }
@@ -180,10 +204,12 @@ package struct AdmissionQueue<Element> {
     private final class Host {
         let origin: Origin
         /// The admitted elements that have not finished.
-        @safe @exclusivity(unchecked) var running = Elements()
-        /// Whether a connection carries several elements at the same time. Unknown again once the host is empty: all
-        /// its connections may be closed by the time of the next request.
-        @safe @exclusivity(unchecked) var multiplexes = false
+        @safe @exclusivity(unchecked) var running = ElementCounts()
+        /// The number of elements that a connection carries at the same time; `nil` if it is one, or unknown. It is unknown
+        /// again once the host is empty: all its connections may be closed by the time of the next request.
+        @safe @exclusivity(unchecked) var streams: Int?
+        /// The connections that take no new elements, by loop.
+        @safe @exclusivity(unchecked) var draining: [Int: DrainingConnections] = [:]
         /// The lines in which elements have waited, at most one for each use.
         @safe @exclusivity(unchecked) private(set) var lines: [Line] = []
 
@@ -201,53 +227,25 @@ package struct AdmissionQueue<Element> {
         }
 
         /// Returns the connections in use, or those with one more element.
-        func connections(_ streams: Int, adding use: ConnectionUse? = nil) -> Connections {
-            var running = running
-            if let use { running[use] += 1 }
-            guard multiplexes else {
-                return Connections(
-                    requests: running.requests + running.exclusiveRequests,
-                    longLived: running.streams + running.exclusiveStreams)
-            }
-            let shared = (running.requests + running.streams + streams - 1) / streams
-            return Connections(requests: shared + running.exclusiveRequests, longLived: running.exclusiveStreams)
-        }
-    }
-
-    /// The numbers of connections of requests and of long-lived exchanges.
-    private struct Connections {
-        let requests: Int
-        let longLived: Int
-
-        var count: Int { requests + longLived }
-    }
-
-    /// The numbers of elements by their use.
-    private struct Elements {
-        private(set) var requests = 0
-        private(set) var exclusiveRequests = 0
-        private(set) var streams = 0
-        private(set) var exclusiveStreams = 0
-
-        var count: Int { requests + exclusiveRequests + streams + exclusiveStreams }
-
-        subscript(_ use: ConnectionUse) -> Int {
-            get {
-                switch use {
-                case .request: requests
-                case .exclusiveRequest: exclusiveRequests
-                case .stream: streams
-                case .exclusiveStream: exclusiveStreams
+        func connections(adding use: ConnectionUse? = nil) -> ConnectionCounts {
+            var (elements, connections) = (running, ConnectionCounts())
+            if !draining.isEmpty {
+                for other in draining.values {
+                    for use in ConnectionUse.allCases { elements[use] -= min(elements[use], other.elements[use]) }
+                    connections.requests += other.connections.requests
+                    connections.longLived += other.connections.longLived
                 }
             }
-            set {
-                switch use {
-                case .request: requests = newValue
-                case .exclusiveRequest: exclusiveRequests = newValue
-                case .stream: streams = newValue
-                case .exclusiveStream: exclusiveStreams = newValue
-                }
+            if let use { elements[use] += 1 }
+            connections.requests += elements.exclusiveRequests
+            connections.longLived += elements.exclusiveStreams
+            if let streams {
+                connections.requests += (elements.requests + elements.streams + streams - 1) / streams
+            } else {
+                connections.requests += elements.requests
+                connections.longLived += elements.streams
             }
+            return connections
         }
     }
 
@@ -322,6 +320,65 @@ package struct AdmissionQueue<Element> {
             if entries.count > 32, entries.count > 2 * waiting {
                 entries.removeAll { $0.element == nil }
                 first = 0
+            }
+        }
+    }
+}
+
+/// Connections of an origin that take no new exchanges, with the exchanges on them.
+package struct DrainingConnections: Equatable, Sendable {
+    fileprivate var elements = ElementCounts()
+    fileprivate var connections = ConnectionCounts()
+
+    /// Creates a value for no connections.
+    package init() {}
+
+    /// Adds a connection with the uses of its exchanges.
+    package mutating func add(_ uses: [ConnectionUse]) {
+        for use in uses { elements[use] += 1 }
+        if uses.contains(where: { $0 == .stream || $0 == .exclusiveStream }) {
+            connections.longLived += 1
+        } else {
+            connections.requests += 1
+        }
+    }
+
+    /// Removes an exchange that has finished. Its connection remains.
+    fileprivate mutating func remove(_ use: ConnectionUse) { elements[use] -= min(elements[use], 1) }
+}
+
+/// The numbers of connections of requests and of long-lived exchanges.
+private struct ConnectionCounts: Equatable {
+    var requests = 0
+    var longLived = 0
+
+    var count: Int { requests + longLived }
+}
+
+/// The numbers of elements by their use.
+private struct ElementCounts: Equatable {
+    private(set) var requests = 0
+    private(set) var exclusiveRequests = 0
+    private(set) var streams = 0
+    private(set) var exclusiveStreams = 0
+
+    var count: Int { requests + exclusiveRequests + streams + exclusiveStreams }
+
+    subscript(_ use: ConnectionUse) -> Int {
+        get {
+            switch use {
+            case .request: requests
+            case .exclusiveRequest: exclusiveRequests
+            case .stream: streams
+            case .exclusiveStream: exclusiveStreams
+            }
+        }
+        set {
+            switch use {
+            case .request: requests = newValue
+            case .exclusiveRequest: exclusiveRequests = newValue
+            case .stream: streams = newValue
+            case .exclusiveStream: exclusiveStreams = newValue
             }
         }
     }

@@ -38,6 +38,8 @@ package struct ConnectionTable {
         var isSuspect = false
         /// Whether the connection is older than it may be.
         var isAged = false
+        /// Whether the server, or the client, closes the connection after its exchanges.
+        var isClosing = false
         /// The generation of the origin's connections that it belongs to; `nil` if there is none.
         var generation: Int?
         /// How long the server keeps the connection open while it is idle, and the time since when it is idle.
@@ -211,6 +213,13 @@ package struct ConnectionTable {
         return true
     }
 
+    /// Notes that a connection is closed after its exchanges, and that libcurl knows that it takes no new ones.
+    package mutating func noteClosing(_ socket: Int32) {
+        guard contains(socket), !entries[Int(socket)].isClosing else { return }
+        entries[Int(socket)].isClosing = true
+        hasChanged = true
+    }
+
     /// Determines which connections an origin's new requests use: those of the latest generation of which none may be dead
     /// or is too old, because libcurl chooses one, or of another generation.
     private mutating func reviewGenerations(of origin: String) {
@@ -232,9 +241,10 @@ package struct ConnectionTable {
         return generation == self.generation(of: entries[Int(socket)].origin)
     }
 
-    /// Whether a connection is to be closed after its exchanges: it may be dead or is too old, or others take its place.
+    /// Whether a connection takes no new exchanges, and is to be closed after those that it has: it may be dead, is too old or
+    /// is closed anyway, or others take its place.
     package func isReplaced(_ socket: Int32) -> Bool {
-        isSuspect(socket) || contains(socket) && entries[Int(socket)].isAged
+        isSuspect(socket) || contains(socket) && (entries[Int(socket)].isAged || entries[Int(socket)].isClosing)
             || !isOffered(socket) && generations[entries[Int(socket)].origin]?.isTaken != false
     }
 
@@ -246,7 +256,11 @@ package struct ConnectionTable {
         if isReplaced(socket) { hasChanged = true }
     }
 
-    /// Returns whether a connection was replaced, or left after that, or other ones are offered, since the last call.
+    /// Notes that the exchanges of an origin need more connections than before.
+    package mutating func noteNeed() { hasChanged = true }
+
+    /// Returns whether a connection was replaced, or left after that, or other ones are offered or needed, since the last
+    /// call.
     package mutating func takeChange() -> Bool {
         defer { hasChanged = false }
         return hasChanged

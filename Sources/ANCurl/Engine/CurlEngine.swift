@@ -42,6 +42,8 @@ actor CurlEngine {
     @safe @exclusivity(unchecked) private var idleSince: MonotonicInstant?
     /// Whether capacity was released, or became larger, since waiting exchanges were last admitted.
     @safe @exclusivity(unchecked) private var mayAdmit = false
+    /// The connections that take no new requests, by origin, as the dispatcher knows them.
+    @safe @exclusivity(unchecked) private var draining: [String: DrainingConnections] = [:]
     /// The messages of this turn; a property so that its storage is reused.
     @safe @exclusivity(unchecked) private var received: [Message] = []
     @safe @exclusivity(unchecked) private var deadlines = PriorityQueue<Transfer, MonotonicInstant>()
@@ -168,6 +170,7 @@ actor CurlEngine {
     }
 
     private func startWaiting() {
+        followConnections()
         guard mayAdmit else { return }
         mayAdmit = false
         while let (exchange, engine) = context.dispatcher.admit(on: index) {
@@ -179,8 +182,8 @@ actor CurlEngine {
         }
     }
 
-    private func leave(_ exchange: Exchange, connected: Bool) {
-        context.dispatcher.leave(exchange, connected: connected)
+    private func leave(_ exchange: Exchange, connected: Bool, drains: Bool = false) {
+        context.dispatcher.leave(exchange, connected: connected, drains: drains)
         mayAdmit = true
     }
 
@@ -243,21 +246,40 @@ actor CurlEngine {
             queueDeadline(of: transfer)
             noteMultiplexing(of: transfer)
         }
-        startWaiting()
         resumeAttempts()
-        followConnections()
+        startWaiting()
         closeConnectionsOfIdleLoop()
         let timeout = millisecondsUntilNextTimer()
         return isReading ? 0 : timeout
     }
 
-    /// Closes connections that others have replaced, and lets requests that wait use those of new requests.
+    /// Closes connections that take no new requests when they are idle, counts the others, and lets requests that wait use
+    /// those of new requests.
     private func followConnections() {
         guard state.connections.takeChange() else { return }
-        for socket in state.connections.replaced where !isInUse(socket) { state.retire(socket) }
-        for transfer in active.values where transfer.waitsForOldGeneration {
-            multi?.remove(transfer.handle)
-            start(transfer)
+        var users: [Int32: [Transfer]] = [:]
+        for transfer in active.values {
+            guard let socket = transfer.state.connection.socket, state.connections.isReplaced(socket) else { continue }
+            users[socket, default: []].append(transfer)
+        }
+        for socket in state.connections.replaced where users[socket] == nil { state.retire(socket) }
+        var draining: [String: DrainingConnections] = [:]
+        for transfers in users.values {
+            draining[transfers[0].origin, default: DrainingConnections()].add(transfers.map(\.exchange.place.use))
+        }
+        let former = self.draining.mapValues { _ in DrainingConnections?.none }
+        context.dispatcher.note(former.merging(draining.mapValues(Optional.some)) { $1 }, on: index)
+        self.draining = draining
+        mayAdmit = true
+        let isRaised = multi?.raiseLimits(by: context.dispatcher.longLived) == true
+        for transfer in active.values {
+            if isRaised ? transfer.isQueued : transfer.waitsForOldGeneration {
+                multi?.remove(transfer.handle)
+                start(transfer)
+            } else if isRaised, transfer.mayRepeatUnprocessed {
+                // libcurl may be waiting to send it again, of which it tells nothing.
+                repeatRequest(of: transfer)
+            }
         }
     }
 
@@ -469,7 +491,8 @@ actor CurlEngine {
             if isSpoilt { state.retire(socket) }
             state.connections.noteEnd(socket, at: state.now)
         }
-        leave(exchange, connected: transfer.state.clock.connected != nil)
+        let drains = transfer.state.connection.socket.map(state.connections.isReplaced) ?? false
+        leave(exchange, connected: transfer.state.clock.connected != nil, drains: drains)
         active[ObjectIdentifier(exchange)] = nil
         if active.isEmpty { idleSince = state.now }
         finish(exchange, result)
@@ -498,7 +521,8 @@ actor CurlEngine {
     private func noteMultiplexing(of transfer: Transfer) {
         guard transfer.isMultiplexed, !transfer.hasNotedMultiplexing else { return }
         transfer.hasNotedMultiplexing = true
-        context.dispatcher.noteMultiplexing(transfer.origin, on: index)
+        context.dispatcher.noteMultiplexing(
+            transfer.origin, streams: transfer.state.connection.monitor?.maximumStreams ?? .max, on: index)
         mayAdmit = true
     }
 

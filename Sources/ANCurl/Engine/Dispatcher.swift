@@ -178,8 +178,10 @@ final class Dispatcher: Sendable {
 
     /// Removes an exchange that has ended, and releases its share of the limits.
     ///
-    /// - Parameter connected: Whether it has had a connection.
-    func leave(_ exchange: Exchange, connected: Bool) {
+    /// - Parameters:
+    ///   - connected: Whether it has had a connection.
+    ///   - drains: Whether that takes no new exchanges.
+    func leave(_ exchange: Exchange, connected: Bool, drains: Bool) {
         withState { state in
             let place = exchange.place
             switch place.admission {
@@ -187,7 +189,7 @@ final class Dispatcher: Sendable {
                 state.admissions.giveUp(ticket, place.use, place.origin)
                 if let engine = place.engine { state.loops.leave(engine.index) }
             case .admitted(let loop):
-                state.admissions.leave(place.use, place.origin)
+                state.admissions.leave(place.use, place.origin, drainingOn: drains ? loop : nil)
                 state.loops.leave(loop)
                 state.loops.end(place.origin, place.sharing, on: loop, connected: connected)
             case .over, nil: return
@@ -210,12 +212,21 @@ final class Dispatcher: Sendable {
     /// - Parameters:
     ///   - isChoice: Whether the server could have chosen a version that multiplexes.
     ///   - isMultiplexed: Whether it has, and other exchanges may share the connection.
-    func open(_ exchange: Exchange, _ origin: String, on loop: Int, isChoice: Bool, isMultiplexed: Bool) {
-        guard hasChoice else { return }
-        state.withLock { state in
+    /// - Returns: Whether the exchanges of the origin need more connections than before.
+    func open(_ exchange: Exchange, _ origin: String, on loop: Int, isChoice: Bool, isMultiplexed: Bool) -> Bool {
+        withState { state in
+            let isChange = isChoice && !isMultiplexed && state.admissions.noteSingleExchanges(origin)
             let excess = state.loops.open(
                 origin, on: loop, isChoice: isChoice, isMultiplexed: isMultiplexed, extra: state.admissions.longLived)
             state.close(excess, of: exchange.group)
+            return isChange
+        }
+    }
+
+    /// Notes all connections of some origins on a loop that take no new exchanges; `nil` for none.
+    func note(_ draining: [String: DrainingConnections?], on loop: Int) {
+        withState { state in
+            for (origin, connections) in draining { state.admissions.note(connections, of: origin, on: loop) }
         }
     }
 
@@ -230,10 +241,10 @@ final class Dispatcher: Sendable {
         state.withLock { $0.loops.keep(origin, on: loop) }
     }
 
-    /// Notes that the origin's connections carry several exchanges at the same time.
-    func noteMultiplexing(_ origin: String, on loop: Int) {
-        state.withLock { state in
-            state.admissions.noteMultiplexing(origin)
+    /// Notes that the origin's connections carry several exchanges at the same time, as many as their server allows.
+    func noteMultiplexing(_ origin: String, streams: Int, on loop: Int) {
+        withState { state in
+            state.admissions.noteMultiplexing(origin, streams: streams)
             state.loops.noteMultiplexing(origin, on: loop)
         }
     }

@@ -214,6 +214,11 @@ final class LoopState {
         if isOpen(monitor) { retire(monitor.socket) }
     }
 
+    /// Notes whether an HTTP/2 connection accepts no new streams.
+    func reviewClosing(_ monitor: HTTP2Monitor) {
+        if monitor.isClosing, isOpen(monitor) { connections.noteClosing(monitor.socket) }
+    }
+
     /// Whether the connection of a monitor is open.
     func isOpen(_ monitor: HTTP2Monitor) -> Bool {
         monitors[monitor.socket] === monitor

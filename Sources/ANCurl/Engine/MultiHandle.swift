@@ -63,11 +63,15 @@ final class MultiHandle {
     }
 
     /// Raises libcurl's limits for one host and for the connections that it keeps by the number of connections of
-    /// long-lived exchanges, which it counts like any others. ``AdmissionQueue`` limits these.
-    func raiseLimits(by longLived: Int) {
-        guard longLived != self.longLived else { return }
+    /// long-lived exchanges, which it counts like any others. ``AdmissionQueue`` limits these. Returns whether transfers for
+    /// which there was no capacity may have some.
+    @discardableResult
+    func raiseLimits(by longLived: Int) -> Bool {
+        guard longLived != self.longLived else { return false }
+        let isRaised = longLived > self.longLived
         self.longLived = longLived
         applyLimits()
+        return isRaised
     }
 
     /// Raises libcurl's limit for all hosts by the connections to a resolver, up to two for each transfer that uses one,

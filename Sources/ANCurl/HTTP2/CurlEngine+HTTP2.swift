@@ -72,6 +72,11 @@ extension CurlEngine {
     /// Applies the events in the inspected frames to transfers, after libcurl has read them.
     private func review(_ monitor: HTTP2Monitor) {
         finishCompleted()
+        state.reviewClosing(monitor)
+        if monitor.takeSettings(), let transfer = monitor.waiting.first {
+            transfer.hasNotedMultiplexing = false
+            state.noteChange(of: transfer)
+        }
         let ended = monitor.takeEnded().filter { !$0.isFinished }
         for transfer in ended {
             transfer.noteProgress()

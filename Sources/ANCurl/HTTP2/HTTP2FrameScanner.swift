@@ -2,8 +2,8 @@
 
 /// A parser that finds the frames in the bytes sent by an HTTP/2 server (RFC 9113 §4.1).
 ///
-/// It interprets the frames that determine the outcome of a request (ends of streams, resets and GOAWAY), and passes on
-/// header blocks and bodies.
+/// It interprets the frames that determine the outcome of a request (ends of streams, resets and GOAWAY) and the number of
+/// streams (SETTINGS), and passes on header blocks and bodies.
 package struct HTTP2FrameScanner {
     /// An event parsed from a frame.
     package enum Event: Equatable {
@@ -17,6 +17,9 @@ package struct HTTP2FrameScanner {
         case reset(stream: UInt32, code: UInt32)
         /// A GOAWAY frame, with the last stream that the server may process, and its error code.
         case goAway(lastStream: UInt32, code: UInt32)
+        /// A SETTINGS frame that acknowledges none, with its SETTINGS_MAX_CONCURRENT_STREAMS (RFC 9113 §6.5.2); `nil` if it has
+        /// none.
+        case settings(maximumStreams: UInt32?)
         /// A frame of a size that its type does not allow or with more padding than payload (RFC 9113 §4.2, §6.1), or
         /// 10,000 consecutive frames without content (§10.5). The connection is unusable; no further events follow.
         case violation
@@ -26,7 +29,7 @@ package struct HTTP2FrameScanner {
             switch self {
             case .headers(let stream, _), .headersEnd(let stream), .data(let stream, _, _), .reset(let stream, _):
                 stream
-            case .goAway, .violation: nil
+            case .goAway, .settings, .violation: nil
             }
         }
     }
@@ -47,6 +50,8 @@ package struct HTTP2FrameScanner {
     private var headerCount = 0
     private var prefix: UInt64 = 0
     private var prefixCount = 0
+    /// The limit in the settings received so far.
+    private var maximumStreams: UInt32?
     /// The number of payload bytes not yet received.
     private var payloadLeft = 0
     /// The number of payload bytes before the padding that are not yet received.
@@ -75,6 +80,7 @@ package struct HTTP2FrameScanner {
         }
 
         var endsStream: Bool { flags & 0x1 != 0 }
+        var isAcknowledgment: Bool { flags & 0x1 != 0 }
         var endsHeaders: Bool { flags & 0x4 != 0 && (type == Kind.headers || type == Kind.continuation) }
         var isPadded: Bool { flags & 0x8 != 0 && (type == Kind.data || type == Kind.headers) }
         var hasPriority: Bool { flags & 0x20 != 0 && type == Kind.headers }
@@ -135,6 +141,14 @@ package struct HTTP2FrameScanner {
                 payloadLeft -= 1
                 index += 1
                 if prefixCount == header.prefixSize { report(handle) }
+            } else if header.type == Kind.settings, payloadLeft > 0 {
+                // Identifiers of two bytes and values of four (RFC 9113 §6.5.1).
+                prefix = prefix << 8 | UInt64(bytes[index])
+                payloadLeft -= 1
+                index += 1
+                if payloadLeft % 6 == 0, prefix >> 32 & 0xFFFF == 3 {
+                    maximumStreams = UInt32(truncatingIfNeeded: prefix)
+                }
             } else {
                 let isContent = contentLeft > 0
                 let count = min(isContent ? contentLeft : payloadLeft, bytes.count - index)
@@ -148,6 +162,9 @@ package struct HTTP2FrameScanner {
             }
             if headerCount == Header.size, payloadLeft == 0, prefixCount == header.prefixSize {
                 if header.endsHeaders, !isBroken { handle(.headersEnd(stream: header.stream)) }
+                if header.type == Kind.settings, !header.isAcknowledgment, !isBroken {
+                    handle(.settings(maximumStreams: maximumStreams))
+                }
                 beginFrame()
             }
         }
@@ -158,6 +175,7 @@ package struct HTTP2FrameScanner {
         headerCount = 0
         prefix = 0
         prefixCount = 0
+        maximumStreams = nil
     }
 
     private mutating func beginPayload(_ handle: (Event) -> Void) {

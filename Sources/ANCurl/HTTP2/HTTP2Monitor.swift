@@ -29,6 +29,8 @@ import COpenSSL
     private var latest: (stream: HTTP2Stream, bytesBefore: Int)?
     /// The streams that the server ended or reset since the last call to ``takeEnded()``.
     private var ended: [UInt32] = []
+    /// Whether settings were received since the last call to ``takeSettings()``.
+    private var hasSettings = false
     /// The responses that libcurl may lose; `nil` if it loses none.
     private var answers: HTTP2Answers?
     /// Whether the connection has ended or failed.
@@ -99,6 +101,15 @@ import COpenSSL
 
     /// Whether the connection accepts no new streams.
     var isClosing: Bool { streams.isClosing || isBroken || isOver || isSpent }
+
+    /// The number of streams that the server allows at the same time; `nil` before its settings are received.
+    var maximumStreams: Int? { streams.maximumStreams.map(Int.init) }
+
+    /// Returns whether the server has sent settings since the last call.
+    func takeSettings() -> Bool {
+        defer { hasSettings = false }
+        return hasSettings
+    }
 
     /// Whether the server violated the protocol, so that no stream can continue.
     var isBroken: Bool { streams.isBroken || answers?.isInvalid == true }
@@ -182,6 +193,7 @@ import COpenSSL
     private func receive(_ event: HTTP2FrameScanner.Event) {
         streams.receive(event)
         switch event {
+        case .settings: hasSettings = true
         case .data(let stream, _, endsStream: true), .reset(let stream, _):
             ended.append(stream)
         case .headersEnd(let stream):

@@ -9,6 +9,8 @@ package struct HTTP2StreamTable {
     private var nextNumber: UInt32 = 1
     /// The last stream that the server may process, as announced by GOAWAY; `nil` before GOAWAY is received.
     package private(set) var lastStream: UInt32?
+    /// The number of streams that the server allows at the same time; `nil` before its settings are received.
+    package private(set) var maximumStreams: UInt32?
     /// Whether the server violated the protocol, so that no stream of the connection can continue.
     package private(set) var isBroken = false
 
@@ -48,6 +50,9 @@ package struct HTTP2StreamTable {
         // libcurl 7.88 would continue to send requests.
         if let number = event.stream, number % 2 == 1, number >= nextNumber { isBroken = true }
         switch event {
+        case .settings(let maximum):
+            // Without a limit, there is none, unless there was one before (RFC 9113 §6.5.2).
+            maximumStreams = maximum ?? maximumStreams ?? .max
         case .headers(let number, let endsStream):
             streams[number]?.hasHead = true
             if endsStream { streams[number]?.end = .afterHeaders }

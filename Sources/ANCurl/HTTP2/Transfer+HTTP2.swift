@@ -43,6 +43,7 @@ extension Transfer {
         guard let stream = state.connection.stream, let monitor = state.connection.monitor else { return }
         state.connection.monitor = nil
         monitor.close(stream)
+        loop.reviewClosing(monitor)
         if monitor.isSpent, monitor.waiting.isEmpty { loop.retire(monitor) }
     }
 

@@ -232,10 +232,11 @@ extension Transfer {
 
     /// Tells the other loops of a new connection.
     private func noteOpened() {
-        loop.context.dispatcher.open(
+        let needsMore = loop.context.dispatcher.open(
             exchange, origin, on: loop.index,
             isChoice: allowsHTTP2 && exchange.sharing == .multiplexed && exchange.probes.isEmpty,
             isMultiplexed: state.connection.isHTTP2 && exchange.sharing == .multiplexed)
+        if needsMore { loop.connections.noteNeed() }
     }
 
     /// Whether the connection carries HTTP/2 and one exchange at a time; see ``HTTP2Sharing``.

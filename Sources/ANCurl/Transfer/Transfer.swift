@@ -165,8 +165,11 @@ final class Transfer: PriorityQueueElement {
 
     /// Whether the request waits for a connection of a generation that new requests do not use.
     var waitsForOldGeneration: Bool {
-        state.admitted != nil && startTime == nil && state.clock.leftQueue == nil && generation != currentGeneration
+        isQueued && generation != currentGeneration
     }
+
+    /// Whether the request waits in libcurl for a connection.
+    var isQueued: Bool { state.admitted != nil && startTime == nil && state.clock.leftQueue == nil }
 
     /// When the request stops waiting for the handshakes of others; `nil` if it does not wait for any.
     var handshakeWaitEnd: MonotonicInstant? {
@@ -180,9 +183,11 @@ final class Transfer: PriorityQueueElement {
         return state.parser.framing.isMultiplexed || hasNegotiatedMultiplexing
     }
 
-    /// Whether the connection is known to speak HTTP/2 or HTTP/3 before a response says so.
+    /// Whether the connection is known to speak HTTP/2 or HTTP/3 before a response says so, and how many streams the server
+    /// allows, if its frames are inspected.
     private var hasNegotiatedMultiplexing: Bool {
         guard state.clock.connected != nil else { return false }
+        if let monitor = state.connection.monitor, monitor.maximumStreams == nil { return false }
         let isNegotiated = exchange.isSecure && CurlLibrary.usesOpenSSL
         return state.connection.isHTTP3 || state.connection.isHTTP2 && isNegotiated
     }
