@@ -173,6 +173,18 @@ import Testing
         #expect(table.generation(of: "a") == 0)
     }
 
+    @Test func `all connections of a generation may be dead`() {
+        var table = Self.table([(0, false), (0, false), (nil, false)])
+        table.suspect(1, of: "a")
+        table.suspect(0, of: "b")
+        #expect(table.generation(of: "a") == 0)
+        table.suspect(0, of: "a")
+        #expect(table.generation(of: "a") == 1 && table.replaced.sorted() == [0, 1])
+        table.noteInput(0, at: .now)
+        table.noteInput(1, at: .now)
+        #expect(table.generation(of: "a") == 0)
+    }
+
     @Test func `the generation of a server without connections is that of the first ones`() {
         var table = Self.table([(0, true), (1, false)])
         table.remove(0)

@@ -649,6 +649,37 @@ import Testing
         }
     }
 
+    @Test func `requests share one connection in place of one that was lost`() async throws {
+        try await withServer { server in
+            let gate = try ScriptGate()
+            let streams: [UInt32] = [1, 3, 5, 7, 9]
+            server.fallback { _ in
+                guard server.activity.connectionsAccepted == 1 else {
+                    return .http2(streams.map { .head($0, endsStream: true) }, after: .milliseconds(500))
+                }
+                var script = Script.http2([.head(1, endsStream: true)])
+                script.actions.removeLast()
+                script.actions += [.wait(gate), .end(.close)]
+                return script
+            }
+            let transport = try CurlTransport(http2: .multiplexed)
+            #expect(try await transport.text(server.request(options: options())) == "")
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                let recorders = streams.map { _ in EventRecorder() }
+                for recorder in recorders {
+                    let request = server.request(method: .put, body: .string("body"), options: options())
+                    group.addTask { _ = try await transport.collect(request, reporting: recorder) }
+                }
+                for recorder in recorders {
+                    _ = try await recorder.first { if case .uploadProgress = $0 { true } else { false } }
+                }
+                gate.open()
+                try await group.waitForAll()
+            }
+            #expect(server.activity.connectionsAccepted == 2)
+        }
+    }
+
     // MARK: Connections in trouble
 
     @Test func `a connection that froze within a body takes no more requests`() async throws {

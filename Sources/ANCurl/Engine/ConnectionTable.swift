@@ -200,6 +200,15 @@ package struct ConnectionTable {
         reviewGenerations(of: entries[Int(socket)].origin)
     }
 
+    /// Marks the connections of a generation as possibly dead: others share the ones that take their place.
+    package mutating func suspect(_ generation: Int, of origin: String) {
+        let members = sockets.values.filter {
+            entries[Int($0)].generation == generation && entries[Int($0)].origin == origin
+        }
+        for socket in members { entries[Int(socket)].isSuspect = true }
+        if !members.isEmpty { reviewGenerations(of: origin) }
+    }
+
     /// Notes that a connection with a generation, besides which libcurl can open others, is older than a limit; returns
     /// whether it is, and must carry no new requests. libcurl itself asks only of idle ones.
     package mutating func noteAge(_ socket: Int32, above limit: Duration, at now: MonotonicInstant) -> Bool {

@@ -211,8 +211,7 @@ extension Transfer {
         case .new(let socket):
             loop.connections.insert(
                 ends, socket: socket, way, offersHTTP2: allowsHTTP2, origin: self.origin,
-                generation: state.connection.isHTTP2 && exchange.isSecure && exchange.security != nil
-                    ? generation : nil,
+                generation: state.connection.isHTTP2 && isGenerationKnown ? generation : nil,
                 version: state.connection.version, at: loop.now)
             state.connection.socket = socket
             state.connection.isFirst = true

@@ -67,7 +67,8 @@ final class Transfer: PriorityQueueElement {
         self.loop = loop
         let place = exchange.place
         state = TransferState(exchange, on: loop, entered: place.entered)
-        let needsNewConnection = other?.state.beginAgain(exchange, on: loop) ?? false
+        let former = other.flatMap { $0.isGenerationKnown ? $0.generation : nil }
+        let needsNewConnection = other?.state.beginAgain(exchange, on: loop, leaving: former) ?? false
         let alternative = other == nil ? state.alternative : nil
         let omitted = other?.state.repeating.omitted ?? []
         speedLimits = try exchange.options.speedLimits.applying(to: exchange.request.url)
@@ -147,6 +148,9 @@ final class Transfer: PriorityQueueElement {
         try handle.set(CURLOPT_PIPEWAIT, awaits)
         awaitsHandshakes = awaits
     }
+
+    /// Whether libcurl tells connections of different generations apart.
+    var isGenerationKnown: Bool { allowsHTTP2 && exchange.isSecure && exchange.security != nil }
 
     /// The generation of the origin's connections that new requests use.
     private var currentGeneration: Int { allowsHTTP2 ? loop.connections.generation(of: origin) : 0 }
@@ -240,8 +244,9 @@ struct TransferState: ~Copyable {
 
     /// Resets the state of an attempt, so that the request can be sent on another connection.
     ///
+    /// - Parameter generation: The generation of the origin's connections that it could use; `nil` if there is none.
     /// - Returns: Whether the request must not use an existing connection.
-    mutating func beginAgain(_ exchange: Exchange, on loop: LoopState) -> Bool {
+    mutating func beginAgain(_ exchange: Exchange, on loop: LoopState, leaving generation: Int?) -> Bool {
         let refusedPart = receiving.refusedPart
         if receiving.isHeld || refusedPart != nil { beginNextLeg(exchange, on: loop) }
         receiving.beginAgain()
@@ -251,9 +256,16 @@ struct TransferState: ~Copyable {
         let isConnectionIntact = connection.stream?.rejection == .overload
         // One that carries one exchange at a time is closed with this attempt; others may be idle.
         let isClosed = connection.isSpoilt && !connection.isHTTP2 && !connection.isHTTP3
+        // Others that a lost connection carried share the one that takes its place.
+        let isLost =
+            connection.isHTTP2 && loop.context.http2 == .multiplexed && !connection.isSpoilt && refusedPart == nil
+        if isLost, !isUnprocessed, !isConnectionIntact, let generation {
+            loop.connections.suspect(generation, of: exchange.place.origin)
+        }
         let isOffered = connection.socket.map(loop.connections.isOffered) ?? true
         let needsNewConnection =
-            !isUnprocessed && !isConnectionIntact && isOffered && !(isClosed && repeating.mayTryIdleConnection)
+            !isUnprocessed && !isConnectionIntact && isOffered && !(isLost && generation != nil)
+            && !(isClosed && repeating.mayTryIdleConnection)
             && (alternative == nil || repeating.attempts > 0)
         alternative = nil
         loop.didLeave(connection.socket)
