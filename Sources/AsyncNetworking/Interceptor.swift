@@ -94,7 +94,9 @@ public struct Chain: Sendable {
     ///
     /// - Parameter request: The request to send: the interceptor's own, modified or another one. One without a time
     ///   limit has that of the interceptor's request. It also has the transfer options of that request, or its changes of
-    ///   the session's, to which its own changes are applied; policies and other attributes are not inherited. What the
+    ///   the session's, to which its own changes are applied; policies and other attributes are not inherited. In place of
+    ///   the request of a WebSocket connection, one that is created anew with another path, a method or a body is sent
+    ///   as it is, and opens no connection. What the
     ///   session has added to the interceptor's request is not sent to another origin: credentials of the authentication
     ///   policy, and fields of ``SessionConfiguration/headers`` that are among ``RedirectPolicy/sensitiveHeaders``. A
     ///   credential for a proxy, or the session's `Proxy-Authorization`, is not sent to another proxy.
@@ -278,7 +280,7 @@ extension Call {
     /// what the session has added: the credentials of the authentication policy, and sensitive header fields.
     @inline(never)
     fileprivate func replacing(_ request: Request, by other: Request, on pipeline: Pipeline) -> Request {
-        var next = other.continuing(request)
+        var next = other.continuing(request, keepingRole: other.keepsRole(of: request))
         // It may be a request of another session.
         (next.transportAuthentication, next.token) = (request.transportAuthentication, request.token)
         pipeline.requireTLS(of: &next)

@@ -28,6 +28,42 @@ import Testing
         #expect(request[Purpose.self] == nil)
     }
 
+    /// Another request with a method, a URL and a body, and whether it has the role of `GET http://a.example/chat`.
+    @Test(arguments: [
+        ("GET http://a.example/chat", nil, isCopy: false, true), ("GET http://a.example/chat", nil, isCopy: true, true),
+        ("GET http://b.example/chat?ticket=1", nil, isCopy: false, true),
+        ("GET http://a.example/config", nil, isCopy: false, false),
+        ("GET http://a.example/config", nil, isCopy: true, true),
+        ("POST http://a.example/chat", nil, isCopy: false, false),
+        ("POST http://a.example/chat", nil, isCopy: true, true),
+        ("POST http://a.example/ticket", nil, isCopy: true, false),
+        ("GET http://a.example/chat", "body", isCopy: false, false),
+        ("GET http://a.example/chat", "body", isCopy: true, true),
+        ("GET http://a.example/config", "body", isCopy: true, false),
+    ])
+    func `a request that is sent in place of another one has its role if it is that one, perhaps modified`(
+        line: String, body: String?, isCopy: Bool, hasRole: Bool
+    ) throws {
+        var request = try Request(url: .example("http://a.example/chat"))
+        request.webSocketOptions = WebSocketOptions()
+        let (method, url) = try (#require(line.split(separator: " ").first), #require(line.split(separator: " ").last))
+        var other = try isCopy ? request : Request(url: .example("http://a.example/"))
+        other.method = try #require(HTTPRequest.Method(String(method)))
+        other.url = try .example(String(url))
+        if let body { other.body = .string(body) }
+        #expect(other.keepsRole(of: request) == hasRole)
+        other.fillCallAttributes(from: request, keepingRole: hasRole)
+        #expect((other.webSocketOptions != nil) == hasRole)
+    }
+
+    @Test func `a request without a role gives none, and paths that are empty are those of the root`() throws {
+        var request = try Request(url: .example("http://a.example"))
+        let other = try Request(method: .post, url: .example("http://a.example/other"))
+        #expect(other.keepsRole(of: request))
+        request.webSocketOptions = WebSocketOptions()
+        #expect(try Request(url: .example("http://b.example/")).keepsRole(of: request))
+    }
+
     @Test func `a change to the options of a copy does not affect the original`() throws {
         var request = try Request(url: .example("http://a/"))
         request.options = TransferOptions().with { $0.maximumBodySize = 1 }

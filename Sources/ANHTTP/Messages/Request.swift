@@ -109,6 +109,12 @@ public struct Request: Sendable {
         set { callAttributes[attribute] = newValue }
     }
 
+    /// The value of an attribute of this request's role in its call.
+    package subscript<Attribute: RoleAttribute>(_ attribute: Attribute.Type) -> Attribute.Value {
+        get { self[Role.self][attribute] }
+        set { self[Role.self][attribute] = newValue }
+    }
+
     /// Changes options that this request inherits if it has none.
     @inline(never)
     package mutating func changeOptions(
@@ -209,6 +215,50 @@ public protocol RequestAttribute {
 /// request, which an interceptor or a monitor may make in another session and to another URL, begins without it.
 package protocol CallAttribute: RequestAttribute {}
 
+/// A key for a value that a session attaches to one request of a call because of what that one is for, such as the opening
+/// of a WebSocket connection. Retries and redirects keep it. Another request of an interceptor has it only if it is the same
+/// one; see ``Request/keepsRole(of:)``.
+package protocol RoleAttribute: RequestAttribute {}
+
+private enum Role: CallAttribute {
+    static var defaultValue: RequestAttributes { RequestAttributes() }
+}
+
+extension Request {
+    /// Whether this request, which an interceptor sends in place of another one, is that one, perhaps modified, and not one
+    /// for a purpose of its own.
+    ///
+    /// | the request | is that one |
+    /// |---|---|
+    /// | created anew | if path, method and the presence of a body are the same |
+    /// | a copy | unless the path and one of the others differ |
+    ///
+    /// The host may be that of a mirror, and the query may have a ticket.
+    package func keepsRole(of other: Request) -> Bool {
+        guard !other[Role.self].isEmpty else { return true }
+        let isSamePath = url.pathOrRoot == other.url.pathOrRoot
+        let isSameKind = method == other.method && body.isNone == other.body.isNone
+        return self[Role.self].isEmpty ? isSamePath && isSameKind : isSamePath || isSameKind
+    }
+
+    /// Adds the attributes of the call from a request in whose place this one is sent.
+    package mutating func fillCallAttributes(from other: Request, keepingRole keepsRole: Bool) {
+        callAttributes.fill(from: other.callAttributes)
+        if !keepsRole { self[Role.self] = RequestAttributes() }
+    }
+}
+
+extension URL {
+    fileprivate var pathOrRoot: String {
+        let path = path(percentEncoded: true)
+        return path.isEmpty ? "/" : path
+    }
+}
+
+extension RequestBody {
+    fileprivate var isNone: Bool { if case .none = content { true } else { false } }
+}
+
 /// The attributes of a request. An empty collection allocates no memory, and reading from it is a single comparison.
 @usableFromInline
 package struct RequestAttributes: Sendable {
@@ -216,6 +266,8 @@ package struct RequestAttributes: Sendable {
 
     /// Creates an empty collection.
     package init() {}
+
+    var isEmpty: Bool { values.isEmpty }
 
     @inlinable package subscript<Attribute: RequestAttribute>(attribute: Attribute.Type) -> Attribute.Value {
         get { values.isEmpty ? Attribute.defaultValue : value(of: attribute) }

@@ -59,7 +59,7 @@ extension Request {
     }
 }
 
-private enum WebSocketUpgrade: CallAttribute {
+private enum WebSocketUpgrade: RoleAttribute {
     static var defaultValue: WebSocketOptions? { nil }
 }
 

@@ -382,7 +382,7 @@ final class BodyCopy: Sendable {
     }
 
     /// The attribute of a request whose response is copied.
-    enum OfRequest: CallAttribute {
+    enum OfRequest: RoleAttribute {
         static var defaultValue: BodyCopy? { nil }
     }
 }
@@ -442,7 +442,7 @@ final class MessageLog: Sendable {
     private static let overhead = 64
 
     /// The attribute of a request whose connection is observed.
-    enum OfRequest: CallAttribute {
+    enum OfRequest: RoleAttribute {
         static var defaultValue: MessageLog? { nil }
     }
 }

@@ -57,14 +57,17 @@ extension Request {
     /// Returns the request with what it continues of the request that it replaces: what the session and its tasks have
     /// attached to that one, the transfer options, and the time limits, unless it has its own. A redirect policy or an
     /// interceptor may return a new request, or one that it has kept from an earlier call.
+    ///
+    /// - Parameter keepsRole: Whether it is for the same purpose, as to open a WebSocket connection.
     @inline(never)
-    func continuing(_ other: Request) -> Request {
+    func continuing(_ other: Request, keepingRole keepsRole: Bool = true) -> Request {
         var request = self
         if let own = self[TimeLimits.self], !own.areMeasured(with: other[TimeLimits.self]) {
             request = outlivingCall()
             request.timeout = own.call?.duration
         }
-        request.callAttributes.fill(from: other.callAttributes)
+        request.fillCallAttributes(from: other, keepingRole: keepsRole)
+        if request.webSocketOptions != nil { request.url = request.url.withoutWebSocketScheme }
         if request.attemptInterceptors.isEmpty, !other.attemptInterceptors.isEmpty {
             request.attemptInterceptors = other.attemptInterceptors
         }

@@ -329,7 +329,7 @@ private final class UploadJob {
 }
 
 /// The position in the whole at which the content of an upload's request begins, and the length of the whole.
-struct UploadPosition: CallAttribute, Sendable {
+struct UploadPosition: RoleAttribute, Sendable {
     static var defaultValue: UploadPosition? { nil }
 
     let offset: Int64

@@ -84,6 +84,23 @@ import Testing
         #expect(try entries().map(\.response.content.text) == ["body"])
     }
 
+    @Test func `another request of an interceptor is recorded without the body of the response`() async throws {
+        let recorder = try HARRecorder(path: path)
+        var configuration = SessionConfiguration.on(MockTransport(.text("body"), .text("noted"))) { _ in }
+        recorder.install(in: &configuration)
+        configuration.attemptInterceptors.append(
+            Intercepting { request, next in
+                let response = try await next(request)
+                let data = try await response.body.collect(upTo: 100)
+                _ = try await next(Request(method: .put, url: url("http://a.example/audit")))
+                return OpenResponse(head: response.head, body: ResponseBody(data))
+            })
+        _ = try await SessionManager(configuration).get("a")
+        try await recorder.close()
+        #expect(try entries().map(\.request.method) == ["GET", "PUT"])
+        #expect(try entries().map(\.response.content.text) == ["body", nil])
+    }
+
     /// Sends a body in a content coding, and returns its record.
     private func postData(
         _ body: String, compressedBy coding: ContentCoding? = .gzip, headers: HTTPFields = [:],

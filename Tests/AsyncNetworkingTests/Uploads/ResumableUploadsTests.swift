@@ -890,6 +890,26 @@ import Testing
         #expect(try plain.onlyRequest.request.headers[.contentDigest] == digest)
     }
 
+    @Test func `another request of an interceptor is no part of the upload`() async throws {
+        let session = SessionManager(on: Self.tus()) {
+            $0.attemptInterceptors = [
+                Intercepting { request, next in
+                    guard request.method == .patch else { return try await next(request) }
+                    let audit = try url("http://a.example/audit")
+                    _ = try await next(Request(method: .put, url: audit, body: .string("part")))
+                    return try await next(request)
+                }
+            ]
+        }
+        let task = session.upload("up", body: .string("abcdef"), options: .resumable.with { $0.partSize = 3 })
+        _ = try await task.value
+        let bodies = await task.events.reduce(into: [Int64?]()) { bodies, event in
+            guard case .exchange(_, .started(let request)) = event else { return }
+            if [.put, .patch].contains(request.method) { bodies.append(request.body.length) }
+        }
+        #expect(bodies == [4, 0, 4, 0])
+    }
+
     @Test func `any replayable body of known length is sent in parts`() async throws {
         var form = MultipartFormData()
         form.append("Ada", name: "user")

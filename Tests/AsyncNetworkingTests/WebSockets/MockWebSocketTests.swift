@@ -51,6 +51,52 @@ import Testing
         #expect(transport.requests.map { $0.request.webSocketOptions != nil } == [true, true])
     }
 
+    @Test(arguments: ["around the call", "around the exchange"])
+    func `other requests of an interceptor open no connection`(place: String) async throws {
+        let asking = Intercepting { request, next in
+            let ticket = try url("http://a.example/ticket")
+            #expect(try await next(Request(method: .post, url: ticket, body: .string("ada"))).head.status == .created)
+            #expect(try await next(Request(url: ticket)).head.status == .ok)
+            return try await next(request)
+        }
+        let transport = MockTransport(.status(.created), .text("7"), .status(.forbidden))
+        let session = SessionManager(on: transport) {
+            if place == "around the call" {
+                $0.interceptors = [asking]
+            } else {
+                $0.attemptInterceptors = [asking]
+            }
+        }
+        let error = try await sessionError {
+            try await session.withWebSocket(Request(url: url("wss://a.example/chat"))) { _ in }
+        }
+        #expect(error.statusCode == 403)
+        #expect(transport.requests.map { $0.request.webSocketOptions != nil } == [false, false, true])
+    }
+
+    @Test(arguments: ["around the call", "around the exchange", "by a redirect policy"])
+    func `the program may name another server with the scheme of WebSockets`(place: String) async throws {
+        let other = try url("wss://b.example/")
+        let leading = Intercepting { request, next in
+            var request = request
+            request.url = other
+            return try await next(request)
+        }
+        let transport = MockTransport(.redirect(.found, to: "/"), .status(.forbidden))
+        let session = SessionManager(on: transport) {
+            switch place {
+            case "around the call": $0.interceptors = [leading]
+            case "around the exchange": $0.attemptInterceptors = [leading]
+            default: $0.redirectPolicy.decision = { _ in Request(url: other) }
+            }
+        }
+        let error = try await sessionError {
+            try await session.withWebSocket(Request(url: url("wss://a.example/"))) { _ in }
+        }
+        #expect(error.statusCode == 403)
+        #expect(transport.requests.last?.request.url.absoluteString == "https://b.example/")
+    }
+
     @Test func `a request that an interceptor passes to a function of a session opens no connection`() async throws {
         let other = MockTransport(.text("token"))
         let session = SessionManager(on: MockTransport(script: Script([.acceptWebSocket(), .closeWebSocket()]))) {
