@@ -11,6 +11,28 @@ import Testing
 @Suite struct ProxyPolicyTests {
     private static let proxy = "https://proxy.example:8443"
 
+    @Test func `a request reaches the host of its URL unless a proxy, a socket or another host takes its place`() throws
+    {
+        let proxy = Proxy(.http, host: "proxy.example", port: 3128, bypass: ["b.example"])
+        func reaches(_ host: String, _ change: (inout TransferOptions) -> Void) throws -> Bool {
+            var request = try Request(url: #require(URL(string: "https://\(host)/")))
+            request.options = TransferOptions().with {
+                $0.proxy = .none
+                change(&$0)
+            }
+            return try CurlTransport().features.reachesHost(request)
+        }
+        func override(_ host: String) -> ConnectionOptions.HostOverride {
+            .init(host: host, port: 443, address: "127.0.0.1")
+        }
+        #expect(try reaches("a.example") { _ in })
+        #expect(try !reaches("a.example") { $0.proxy = .proxy(proxy) })
+        #expect(try reaches("b.example") { $0.proxy = .proxy(proxy) })
+        #expect(try !reaches("a.example") { $0.connection.unixSocketPath = "/run/server" })
+        #expect(try !reaches("a.example") { $0.connection.hostOverrides = [override("a.example")] })
+        #expect(try reaches("a.example") { $0.connection.hostOverrides = [override("b.example")] })
+    }
+
     @Test(
         arguments: [
             ([:], false, false), ([:], true, false), (["http_proxy": proxy], false, true),

@@ -237,6 +237,36 @@ import Testing
         #expect(refreshes.withLock(\.self) == 0)
     }
 
+    /// Ways to a server that need no route to the host of the URL.
+    enum Detour: CaseIterable {
+        case socket, override, proxy
+    }
+
+    @Test(arguments: Detour.allCases)
+    func `a stored response is validated without a route to its host if the request is not sent to that`(
+        detour: Detour
+    ) async throws {
+        let authenticator = Authenticator(for: [try url("http://a.example/")], token: Authenticator.Token("0")) { _ in
+            Authenticator.Token("1")
+        }
+        let transport = MockTransport { _ in
+            .data(Data("x".utf8), headers: [.cacheControl: "max-age=0, stale-if-error=60"])
+        }
+        let manager = manager(transport, Routes()) {
+            ($0.cache, $0.cachePartition) = (.memory(), "ada")
+            $0.authentication.authenticators = [authenticator]
+            switch detour {
+            case .socket: $0.connection.unixSocketPath = "/run/server"
+            case .override: $0.connection.hostOverrides = [.init(host: "a.example", port: 80, address: "127.0.0.1")]
+            case .proxy: $0.proxy = .proxy(Proxy(.http, host: "127.0.0.1", port: 3128))
+            }
+        }
+        _ = try await manager.get("x")
+        await authenticator.setToken(Authenticator.Token("0", expires: Date(timeIntervalSince1970: 0)))
+        #expect(try await manager.get("x").metrics.source == .network)
+        #expect(transport.authorizations == ["Bearer 0", "Bearer 1"])
+    }
+
     @Test func `the target of a wait is the host as it is looked up`() async throws {
         let (transport, routes) = (MockTransport(Self.unreachable, .text("end")), Routes())
         let manager = manager(transport, routes)

@@ -170,6 +170,9 @@ public struct CurlTransport: Transport {
             let options = request.sharedOptions ?? context.defaultOptions
             return options.value.proxyUse(for: request)?.isTunnel == false
         }
+        features.reachesHost = { [context] request in
+            (request.sharedOptions ?? context.defaultOptions).value.reachesHost(of: request.url)
+        }
         features.answersDigest = { DigestAnswer.isPossible($0) }
         features.endExchanges = { [group] in await group.endExchanges() }
         features.snapshot = { [group] in await group.snapshot() }

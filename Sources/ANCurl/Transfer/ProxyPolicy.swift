@@ -129,6 +129,11 @@ extension TransferOptions {
         let isTunnel = url.isHTTPS || request.webSocketOptions != nil || connection.replaceServer(of: url)
         return ProxyUse(proxy: proxy, isTunnel: isTunnel)
     }
+
+    /// Whether a request is sent to the host of its URL itself: neither to a proxy or a socket, nor to another host.
+    func reachesHost(of url: URL) -> Bool {
+        connection.unixSocketPath == nil && !connection.replaceServer(of: url) && !proxy.mayBeUsed(for: url)
+    }
 }
 
 extension ConnectionOptions {

@@ -62,6 +62,12 @@ public struct TransportFeatures: Sendable {
     /// Returns whether a request is sent to a proxy, and not directly to the server; `nil` if the transport does not
     /// know.
     package var usesProxy: (@Sendable (Request) -> Bool)?
+    /// Returns whether a request is sent to the host of its URL itself: neither to a proxy or a socket, nor to another host.
+    package var reachesHost: @Sendable (Request) -> Bool = { request in
+        guard let options = request.options else { return true }
+        if case .proxy = options.proxy { return false }
+        return options.connection.unixSocketPath == nil && options.connection.hostOverrides.isEmpty
+    }
     /// Returns whether a challenge of a server by Digest can be answered; the system may lack its algorithm.
     package var answersDigest: @Sendable (DigestChallenge) -> Bool = { _ in true }
     /// Ends all exchanges with ``TransportError/Reason/shutDown``, and rejects later ones, except those of requests that

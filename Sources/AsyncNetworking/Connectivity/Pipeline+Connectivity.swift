@@ -71,11 +71,11 @@ extension Pipeline {
         return target
     }
 
-    /// Whether there certainly is no route to the host of a request, which is not sent to a proxy of the program.
+    /// Whether there certainly is no route to the host of a request, which is sent to that itself.
     ///
     /// - Throws: The errors of ``isUnreachable(_:for:)``.
     func lacksRoute(_ request: Request) async throws -> Bool {
-        if case .proxy? = request.options?.proxy { return false }
+        guard transport.features.reachesHost(request) else { return false }
         // The name of the host is looked up only without a default route.
         guard try await isUnreachable(.defaultRoute, for: request) else { return false }
         return try await isUnreachable(.host(HostName(request.url).zonedText), for: request)
