@@ -25,6 +25,20 @@ import Testing
         }
     }
 
+    @Test func `a cancelled task writes no more of a body`() async throws {
+        try await withFile(named: "f", Self.play) { path in
+            for body in [RequestBody.bytes(Self.play), .file(path), .stream(Chunks([Self.play, Self.play]))] {
+                let count = Lock(0)
+                let task = Task {
+                    unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
+                    try await body.write(to: RequestBodyWriter { _ in count.withLock { $0 += 1 } })
+                }
+                await #expect(throws: CancellationError.self) { try await task.value }
+                #expect(count.withLock(\.self) == 0)
+            }
+        }
+    }
+
     /// Slow, because only data above 1 MiB is compressed in chunks, and a decoder in Swift inflates the results.
     @Test(arguments: codings)
     func `large data, files and sequences are compressed chunk by chunk`(coding: ContentCoding) async throws {

@@ -162,11 +162,7 @@ extension [BodySegment] {
     func write(to path: String, check: (Int64) throws -> Void) async throws {
         do {
             let file = try FileOutput(path)
-            try await write(
-                to: RequestBodyWriter { chunk in
-                    try Task.checkCancellation()
-                    try await file.write(chunk)
-                })
+            try await write(to: RequestBodyWriter { chunk in try await file.write(chunk) })
             try check(await file.size)
             try await file.commit()
         } catch let error as SystemError {
@@ -203,19 +199,19 @@ private actor SegmentWriter {
         guard !pending.isEmpty else { return }
         let chunk = pending
         pending = Data()
-        try await writer.write(chunk)
+        try await pass(chunk)
     }
 
     /// Writes a chunk of a user's sequence or closure.
     func writeChunk(_ chunk: Data) async throws {
-        if !chunk.isEmpty { try await writer.write(chunk) }
+        if !chunk.isEmpty { try await pass(chunk) }
     }
 
     private func write(_ bytes: Data) async throws {
         if try await combines(bytes.count) { return pending.append(bytes) }
         var rest = bytes
         while !rest.isEmpty {
-            try await writer.write(rest.prefix(RequestBody.chunkSize))
+            try await pass(rest.prefix(RequestBody.chunkSize))
             rest = rest.dropFirst(RequestBody.chunkSize)
         }
     }
@@ -229,8 +225,14 @@ private actor SegmentWriter {
                 throw SerializationError.multipart(.fileShrank(path: path, declared: length, read: length - left))
             }
             left -= Int64(bytes.count)
-            if isCombined { pending.append(bytes) } else { try await writer.write(bytes) }
+            if isCombined { pending.append(bytes) } else { try await pass(bytes) }
         }
+    }
+
+    private func pass(_ chunk: Data) async throws {
+        // Neither a file nor a writer need notice it.
+        try Task.checkCancellation()
+        try await writer.write(chunk)
     }
 
     /// Returns whether a number of bytes must be appended to the pending ones. Writes these first if there is no room
