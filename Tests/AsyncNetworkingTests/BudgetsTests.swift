@@ -1017,6 +1017,32 @@ import Testing
         #expect(transport.requests.count == 2)
     }
 
+    @Test(arguments: [MockResponse.hang, .status(.serviceUnavailable)])
+    func `a failure by a time limit of the session is one of all that wait`(response: MockResponse) async throws {
+        let gate = try ScriptGate()
+        let transport = MockTransport(clock: clock) { _ in MockResponse([.wait(gate)] + response.steps) }
+        let manager = SessionManager(on: transport) {
+            ($0.clock, $0.timeouts.idle) = (clock, .seconds(5))
+            $0.retryPolicy = RetryPolicy(limit: 5).with {
+                ($0.backoff, $0.deadline) = (Backoff(base: .seconds(30), isJittered: false), .seconds(10))
+                $0.failures = []
+            }
+            $0.interceptors = [RequestCoalescing()]
+        }
+        let tasks = (0..<3).map { _ in
+            Task { try await manager.data(for: manager.request(.get, "x", timeout: .seconds(60))).statusCode }
+        }
+        try await transport.requests(count: 1)
+        try await eventually { clock.sleepers.count { $0 == .seconds(60) } == 2 }
+        gate.open()
+        if case .hang? = response.steps.first {
+            try await eventually { clock.sleepers.contains(.seconds(5)) }
+            clock.advance(by: .seconds(5))
+        }
+        for task in tasks { _ = await task.result }
+        #expect(transport.requests.count == 1)
+    }
+
     @Test(.timeLimit(.minutes(1)), arguments: [false, true])
     func `a change that fails, or is repeated, may have been redirected to any origin`(isRepeated: Bool) async throws {
         let gate = try ScriptGate()

@@ -92,29 +92,39 @@ public struct RequestCoalescing: Interceptor, FieldPreservingInterceptor {
             }
             // The request may have got the token of another user.
             let isShared = await next.pipeline.tokenGenerations == key.tokens
-            let isOwn = Self.mayBeOfLimit(.success(response.head), request)
+            let isOwn = Self.mayBeOfLimit(.success(response.head), request, next.pipeline)
             flights.end(flight, key, isOwn ? .abandoned : isShared ? .response(response) : .unshared)
             return response.open
         } catch {
-            let isOwn = error is CancellationError || Self.mayBeOfLimit(.failure(error), request)
+            let isOwn = error is CancellationError || Self.mayBeOfLimit(.failure(error), request, next.pipeline)
             flights.end(flight, key, isOwn ? .abandoned : .failure(error))
             throw error
         }
     }
 
-    /// Whether a request may have another outcome without its time limit, which is its own.
-    private static func mayBeOfLimit(_ result: RetryPlan.AttemptResult, _ request: Request) -> Bool {
+    /// Whether a request may have another outcome without its time limit, which is its own. Those of the session hold for
+    /// all alike.
+    private static func mayBeOfLimit(
+        _ result: RetryPlan.AttemptResult, _ request: Request, _ pipeline: Pipeline
+    ) -> Bool {
         guard let left = request.timeLeft else { return false }
+        guard left > .zero else { return true }
+        var expired: [Duration?] = []
         let history: RetryHistory
         switch result {
         case .success(let head): history = head.retryHistory
         case .failure(let error as TransportError):
-            if case .timedOut = error.reason { return true }
+            if case .timedOut = error.reason { expired.append(error.context.timeLimit) }
             history = error.context.retryHistory
-        case .failure: return left == .zero
+        case .failure: return false
         }
-        if case .deadline = history.stop { return true }
-        return left == .zero
+        if case .deadline(let limit) = history.stop { expired.append(limit) }
+        let timeouts = pipeline.options.value.timeouts
+        let shared = [
+            timeouts.queue, timeouts.connect, timeouts.idle, timeouts.total, timeouts.connectivity,
+            pipeline.retryPolicy.deadline,
+        ]
+        return expired.contains { $0 == nil || !shared.contains($0) }
     }
 }
 
