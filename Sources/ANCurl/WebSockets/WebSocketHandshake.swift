@@ -91,12 +91,9 @@ package struct WebSocketHandshake {
     /// Returns the value of `Authorization` from the URL's user information; `nil` if there is none or the request has
     /// the field.
     private static func authorization(of request: Request) throws(TransportError) -> String? {
-        guard !request.headers.contains(.authorization), let user = request.url.user(percentEncoded: false) else {
-            return nil
-        }
+        guard !request.headers.contains(.authorization), let user = Credential(userOf: request.url) else { return nil }
         var fields = HTTPFields()
-        try fields.setBasicAuthorization(
-            Credential(user: user, password: request.url.password(percentEncoded: false) ?? ""))
+        try fields.setBasicAuthorization(user)
         return fields[.authorization]
     }
 

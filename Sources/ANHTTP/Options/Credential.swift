@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+package import FoundationEssentials
+
 /// A user name and a password, for a server or a proxy. Its description never contains the password.
 ///
 /// For a server, set it as `Request.credential` or in `AuthenticationPolicy.credentials`, return it from the policy's
@@ -43,6 +45,12 @@ public struct Credential: Hashable, Sendable, CustomStringConvertible {
         self.user = user
         secret = Secret(password)
         self.schemes = schemes
+    }
+
+    /// Creates a credential from the user information of a URL; `nil` without a user.
+    package init?(userOf url: URL) {
+        guard let user = url.user(percentEncoded: false) else { return nil }
+        self.init(user: user, password: url.password(percentEncoded: false) ?? "")
     }
 
     /// A credential for Negotiate (RFC 4559) that stands for the Kerberos ticket of the user who runs the process; see

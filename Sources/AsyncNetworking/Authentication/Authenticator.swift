@@ -166,9 +166,7 @@ public actor Authenticator {
     ///
     /// - Parameter refreshes: Whether a token is refreshed ahead of its expiry.
     func use(of ticket: Ticket, refreshingAhead refreshes: Bool = false) -> TokenUse {
-        TokenUse(
-            of: ticket, current: current,
-            isDue: isDue && (refreshes || current?.token.isExpired(at: now()) == true))
+        TokenUse(of: ticket, current: current, isDue: isDue && (refreshes || hasExpired))
     }
 
     /// Waits until there is a token newer than the refused one, and returns it.
@@ -195,6 +193,12 @@ public actor Authenticator {
         guard let current else { return true }
         guard let expires = current.token.expires else { return false }
         return expires <= now() + min(leeway / .seconds(1), max(0, expires.timeIntervalSince(current.date) / 10))
+    }
+
+    /// Whether the current token has expired since it arrived. One that arrives expired, perhaps only by this clock, is
+    /// sent with the request for which it was refreshed.
+    private var hasExpired: Bool {
+        current.map { $0.token.isExpired(at: now()) && !$0.token.isExpired(at: $0.date) } ?? false
     }
 
     private func replaceToken(by token: Token?, lineage: Secret<String>? = nil) {
@@ -394,7 +398,9 @@ extension Pipeline {
                 token.inherit(from: outdated)
                 continue
             }
-            guard response.head.status.code == 401, !isLastTry else { return response }
+            // An interceptor may have sent the request to another server, without the token.
+            guard response.head.status.code == 401, !isLastTry, Origin(response.head.url) == Origin(request.url)
+            else { return response }
             await call.exchanges.close()
             let ticket = try await renew(authenticator, after: token.refused, for: request, &call)
             token = SentToken(authenticator, ticket, isDue: false)

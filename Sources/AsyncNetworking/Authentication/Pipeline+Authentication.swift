@@ -119,10 +119,15 @@ private struct ChallengeAnswers {
         // The opening handshake of a WebSocket connection can be authenticated by a header field only.
         server = AuthenticationPlan(
             credential, cached: request.webSocketOptions == nil || cached?.answer.scheme == .basic ? cached : nil,
+            unasked: answersServer ? Credential(userOf: request.url) : nil,
             limit: AuthenticationPolicy.maximumCredentials)
+        var own: Credential?
+        if case .proxy(let proxy)? = request.options?.proxy, !request.headers.contains(.proxyAuthorization) {
+            own = proxy.credential
+        }
         proxy = AuthenticationPlan(
             nil, cached: policy.challengeHandler == nil ? nil : cache?.proxyAnswer(for: request).map { ($0, nil) },
-            limit: AuthenticationPolicy.maximumCredentials)
+            unasked: own, limit: AuthenticationPolicy.maximumCredentials)
     }
 
     /// Adds the chosen answers to a request.
@@ -217,7 +222,8 @@ private struct Refusal {
         let field: HTTPField.Name
         let isProxy: Bool
         switch head.status.code {
-        case 401: (isProxy, field) = (false, .wwwAuthenticate)
+        // An interceptor may have sent the request to another server, without credentials.
+        case 401 where Origin(head.url) == Origin(request.url): (isProxy, field) = (false, .wwwAuthenticate)
         // Over https, a proxy refuses the tunnel, which is an error.
         case 407 where !request.url.isHTTPS && transport.features.mayUseProxy(for: request):
             (isProxy, field) = (true, .proxyAuthenticate)
@@ -322,6 +328,8 @@ struct AuthenticationPlan {
     private var isCached: Bool
     /// The realm in which a cached answer was accepted; `nil` if it is unknown.
     private let cachedRealm: String?
+    /// The credential that the transport sends by itself without an answer; `nil` after the first refusal.
+    private var unasked: Credential?
     private let limit: Int
 
     /// Creates the plan of a call.
@@ -330,12 +338,14 @@ struct AuthenticationPlan {
     ///   - credential: The credential to use; `nil` if only a handler can provide one.
     ///   - cached: The answer accepted earlier, and its realm. It is sent with the first request, unless `credential` names a
     ///     single scheme, which then is sent instead.
+    ///   - unasked: The credential that the transport sends by itself, with Basic unless its schemes say otherwise: the one
+    ///     of a proxy, or the user information of a URL.
     ///   - limit: The maximum number of credentials to try.
     init(
         _ credential: Credential?, cached: (answer: TransportAuthentication.SchemeCredential, realm: String?)?,
-        limit: Int
+        unasked: Credential?, limit: Int
     ) {
-        self.limit = limit
+        (self.unasked, self.limit) = (unasked, limit)
         cachedRealm = cached?.realm
         if let credential, let scheme = credential.schemes?.first, credential.schemes?.count == 1 {
             answer = TransportAuthentication.SchemeCredential(credential, by: scheme)
@@ -359,8 +369,11 @@ struct AuthenticationPlan {
                 refused.append(answer.credential)
                 if !isCached || cachedRealm == nil || space?.realm == cachedRealm { failures.append(answer.credential) }
             }
+        } else if let unasked, spaces.contains(where: { (unasked.schemes ?? [.basic]).contains($0.scheme) }) {
+            refused.append(unasked)
+            failures.append(unasked)
         }
-        (answer, space, isCached) = (nil, nil, false)
+        (answer, space, isCached, unasked) = (nil, nil, false, nil)
         return refused.count < limit
     }
 

@@ -144,6 +144,28 @@ private struct WaitsForTokens: EventMonitor {
         }
     }
 
+    @Test(arguments: [true, false])
+    func `a server to which an interceptor has sent a request refuses neither token nor credential`(hasToken: Bool)
+        async throws
+    {
+        let transport = MockTransport { _ in
+            .status(.unauthorized, headers: [.wwwAuthenticate: "Basic realm=x"])
+        }
+        let base = try url("http://a.example/")
+        let authenticator = try authenticator(issuer)
+        let manager = SessionManager(on: transport) {
+            $0.attemptInterceptors = [Detour()]
+            if hasToken {
+                $0.authentication.authenticators = [authenticator]
+            } else {
+                $0.authentication.credentials[base] = Credential(user: "ada", password: "p")
+            }
+        }
+        #expect(try await manager.data(for: manager.request(.get, "x")).statusCode == 401)
+        #expect(await issuer.refreshes.isEmpty)
+        #expect(transport.authorizations == [nil])
+    }
+
     @Test func `an interceptor may set a credential for another origin itself`() async throws {
         let transport = MockTransport(.text("x"))
         let authenticator = try authenticator(issuer)
@@ -308,6 +330,25 @@ private struct WaitsForTokens: EventMonitor {
         now.withLock { $0 += Double(age) }
         #expect(try await manager.get("x").text == "welcome")
         #expect(transport.authorizations == [isRefreshed ? "Bearer 1" : "Bearer 0"])
+    }
+
+    @Test func `a token that arrives expired, as by a clock that is ahead, is refreshed once for each exchange`()
+        async throws
+    {
+        let count = Lock(0)
+        let now = Date(timeIntervalSince1970: 1_000)
+        let authenticator = Authenticator(
+            for: [try url("http://a.example/")], now: { now }, clock: ContinuousClock()
+        ) { _ in
+            let number = count.withLock {
+                $0 += 1; return $0
+            }
+            return Authenticator.Token("\(number)", expires: now.addingTimeInterval(-60))
+        }
+        let transport = Self.server(taking: ["1", "2"])
+        let manager = manager(on: transport, authenticator)
+        for _ in 0..<2 { #expect(try await manager.get("x").text == "welcome") }
+        #expect(transport.authorizations == ["Bearer 1", "Bearer 2"])
     }
 
     @Test func `tokens that live for a few seconds are used until the last tenth of their life`() async throws {

@@ -630,6 +630,43 @@ extension MockTransport {
         #expect(sent == [nil, ada, ada, nil])
     }
 
+    /// The proxy's schemes, those of its credential, and the number of refusals that the handler learns of.
+    @Test(
+        arguments: [
+            ("Basic realm=office", nil, 1), ("Digest realm=office, nonce=n", nil, 0),
+            ("Digest realm=office, nonce=n", [.digest], 1),
+        ] as [(String, Set<AuthenticationScheme>?, Int)])
+    func `the credential of a proxy that is sent without a challenge counts if it is refused`(
+        challenge: String, schemes: Set<AuthenticationScheme>?, count: Int
+    ) async throws {
+        let transport = MockTransport { _ in
+            .status(.proxyAuthenticationRequired, headers: [.proxyAuthenticate: challenge])
+        }
+        let seen = EventList<String>()
+        let own = Credential(user: "own", password: "x", schemes: schemes)
+        let manager = SessionManager(on: transport) {
+            $0.proxy = .proxy(Proxy(.http, host: "proxy.example", port: 3128, credential: own))
+            $0.authentication.challengeHandler = { challenge in
+                await seen.append("\(challenge.previousFailureCount) \(challenge.refusedCredential?.user ?? "-")")
+                return .use(own)
+            }
+        }
+        #expect(try await manager.data(for: manager.request(.get, "x")).statusCode == 407)
+        #expect(await seen.values.first == "\(count) \(count == 0 ? "-" : "own")")
+        // The same one is not sent again if it was refused.
+        #expect(transport.requests.count == (count == 0 ? 2 : 1))
+    }
+
+    @Test func `the user of a URL, sent without a challenge, counts if it is refused`() async throws {
+        let seen = EventList<String>()
+        let manager = manager(on: .protected()) { challenge in
+            await seen.append("\(challenge.previousFailureCount) \(challenge.refusedCredential?.user ?? "-")")
+            return .use(ada)
+        }
+        #expect(try await manager.get("http://own:x@a.example/").text == "welcome")
+        #expect(await seen.values == ["1 own"])
+    }
+
     @Test func `it is called if a proxy refuses a tunnel`() async throws {
         let transport = MockTransport { request in
             guard request.transportAuthentication?.proxy?.scheme == .digest else {
