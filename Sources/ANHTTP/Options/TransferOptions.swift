@@ -63,7 +63,8 @@ public struct TransferOptions: Hashable, Sendable {
     /// The maximum size in bytes of a response body that is collected in memory, both before and after decompression;
     /// 128 MiB by default. 0 or less permits only empty bodies. Streams and files have no limit.
     ///
-    /// A larger body fails with ``TransportError/Reason/responseTooLarge(_:)``.
+    /// A larger body fails with ``TransportError/Reason/responseTooLarge(_:)``. The limit of a session's request is the one
+    /// that it has before the interceptors, which cannot change it.
     public var maximumBodySize = 128 << 20
     /// The maximum total size in bytes of all heads of a response, including interim ones and trailers; 300 KiB by
     /// default. With 0 or less, every response fails.
