@@ -43,7 +43,7 @@ package final class SignalWatch: Sendable {
                     throw error
                 }
                 // The program may have put back the handler of an earlier wait.
-                earlier[signal] = unsafe clinux_is_noted(&action) ? beneath[signal] : action
+                earlier[signal] = unsafe clinux_is_noted(&action) ? beneath[signal] ?? earlier[signal] : action
                 added.insert(signal)
             }
         }
