@@ -95,11 +95,11 @@ public struct Chain: Sendable {
     /// - Parameter request: The request to send: the interceptor's own, modified or another one. One without a time
     ///   limit has that of the interceptor's request. It also has the transfer options of that request, or its changes of
     ///   the session's, to which its own changes are applied; policies and other attributes are not inherited. In place of
-    ///   the request of a WebSocket connection, one that is created anew with another path, a method or a body is sent
-    ///   as it is, and opens no connection. What the
-    ///   session has added to the interceptor's request is not sent to another origin: credentials of the authentication
-    ///   policy, and fields of ``SessionConfiguration/headers`` that are among ``RedirectPolicy/sensitiveHeaders``. A
-    ///   credential for a proxy, or the session's `Proxy-Authorization`, is not sent to another proxy.
+    ///   the request of a WebSocket connection, one that is created anew with another path, another method or a body is
+    ///   sent as it is, and opens no connection. What the session has added to the interceptor's request is not sent to
+    ///   another origin: credentials of the authentication policy, and fields of ``SessionConfiguration/headers`` that are
+    ///   among ``RedirectPolicy/sensitiveHeaders``. A credential for a proxy, or the session's `Proxy-Authorization`, is
+    ///   not sent to another proxy.
     /// - Throws: The errors of later steps or `CancellationError`, also after the interceptor has returned: a request
     ///   that it has not waited for begins no further exchange then, and its response is closed. Errors of
     ///   lower layers, such as ``ANHTTP/TransportError``, are not wrapped in a ``SessionError`` yet.
