@@ -94,13 +94,6 @@ import Testing
         #expect(try await chunks.next()?.count == 100)
     }
 
-    @Test(arguments: [("", true), ("\r\n", true), (String(repeating: "x", count: 70_000), false)])
-    func `what follows the last part is read, unless it is long`(rest: String, isRead: Bool) async throws {
-        let body = ResponseBody(source: Pieces("--b\r\n\r\none\r\n--b--" + rest, size: 18))
-        #expect(try await Self.read(body).count == 1)
-        #expect((try await body.next() == nil) == isRead)
-    }
-
     @Test func `the unread rest of a part is skipped`() async throws {
         let text = "--b\r\nA: 1\r\n\r\none\r\n--b\r\nA: 2\r\n\r\ntwo\r\n--b--"
         var names: [String?] = []

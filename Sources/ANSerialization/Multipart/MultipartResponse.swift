@@ -91,7 +91,7 @@ extension ResponseBody {
     /// Memory is bounded by the size of the body's chunks and of a part's header, not of its content. The sequence can
     /// be iterated once, and throws the errors of the body, and ``ANSerialization/SerializationError/parts(_:)`` for a
     /// malformed part, an exceeded limit, reading out of order, and at the end of a body without a closing delimiter,
-    /// such as an empty one. After the closing delimiter, up to 64 KiB are read and ignored.
+    /// such as an empty one. Bytes after the closing delimiter are ignored.
     ///
     /// - Parameters:
     ///   - head: The head of the response, whose `Content-Type` has the boundary. Its status is not checked.
@@ -138,18 +138,11 @@ private final class PartReader: Sendable {
                 case .end:
                     // The body of the last part, if its rest was skipped, cannot be read any more either.
                     self.state.withLock { $0.part += 1 }
-                    await self.readEnd()
                     return nil
                 case .content, .endOfPart, .needsMore: continue
                 }
             }
         }
-    }
-
-    /// Reads what follows the last part, so that the body is at its end. A long text is left.
-    private func readEnd() async {
-        var left = 64 << 10
-        while left > 0, let chunk = try? await body.next() { left -= chunk.count }
     }
 
     /// Returns the next chunk of a part; `nil` at its end.
