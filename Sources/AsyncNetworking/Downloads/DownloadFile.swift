@@ -207,17 +207,6 @@ final class DownloadFile {
         do throws(SystemError) {
             let mode = location?.temporaryMode ?? 0o600
             var file = try PartialFile(path: data.partialFile, opening: .existing, mode: mode)
-            let record: (data: ResumeData, stamp: FileStamp)?
-            do throws(SystemError) {
-                record = try DownloadRecord.find(beside: data.partialFile)
-            } catch {
-                file.keep()
-                throw error
-            }
-            guard record.map({ data.isCounted(by: $0.data) }) ?? true else {
-                file.keep()
-                return .partialFile(data.partialFile)
-            }
             let isLongEnough = file.size >= data.offset
             let isVerifiable = data.isVerifiable(with: job.options.pieceDigests) && mayContinue
             guard isLongEnough, data.completedBytes == 0 || isVerifiable && isSelected(data) else {
@@ -228,7 +217,12 @@ final class DownloadFile {
                 }
                 return !isLongEnough ? .partialFile(data.partialFile) : isVerifiable ? .otherRequest : .noValidator
             }
-            lastRecord = record?.stamp
+            do throws(SystemError) {
+                lastRecord = try DownloadRecord.stamp(beside: data.partialFile)
+            } catch {
+                file.keep()
+                throw error
+            }
             partial = consume file
             continueWith(data)
             return nil
@@ -291,11 +285,12 @@ final class DownloadFile {
         let isChanged = isChanged(head, body)
         do throws(SystemError) {
             if keepsParts { try partial?.rewind(to: 0) } else { try partial?.startOver() }
-            // Resume data that the program has stored, or the record of a durable download, counts bytes that these
-            // replace. Without its record, the file would be that of another program.
-            if !isDurable, let path = partial?.path, path == job.options.resumeData?.partialFile {
+            // Another download may have left a record, whose bytes these replace. Without it, the file would be that of
+            // another program.
+            if !isDurable, let record = lastRecord, let path = partial?.path {
                 try partial?.rename(to: newPath)
-                if let record = lastRecord.take() { DownloadRecord.remove(beside: path, if: record) }
+                DownloadRecord.remove(beside: path, if: record)
+                lastRecord = nil
             }
         } catch {
             throw .file(job.path, error)

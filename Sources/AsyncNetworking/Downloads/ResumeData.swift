@@ -37,9 +37,8 @@ public struct ResumeData: Codable, Hashable, Sendable {
         get { representation.totalBytes }
         set { representation.totalBytes = newValue }
     }
-    /// The path of the file with the bytes that have been received. If it is missing or shorter than ``offset``, or a
-    /// later durable download has left other bytes there, the download cannot be resumed, and
-    /// ``DownloadOptions/startsOverIfNotResumable`` selects what happens.
+    /// The path of the file with the bytes that have been received. If it is missing or shorter than ``offset``, the
+    /// download cannot be resumed, and ``DownloadOptions/startsOverIfNotResumable`` selects what happens.
     public var partialFile: String
     /// The absolute path of the destination; `nil` if a closure was to choose it. If a file existed there when the
     /// download began, symbolic links are resolved. For a durable download whose directory was moved together with the
@@ -82,27 +81,13 @@ public struct ResumeData: Codable, Hashable, Sendable {
     /// digest that the program expects identifies it as well.
     func isSelected(by fields: HTTPFields) -> Bool { expectedDigest != nil || representation.isSelected(by: fields) }
 
-    /// Whether a record beside the partial file counts bytes of the same version. Since this data was stored, a durable
-    /// download may have begun there with another file.
-    fileprivate func isOfVersion(of record: ResumeData) -> Bool {
-        representation.validator == record.representation.validator
-    }
-
-    /// Whether a record beside the partial file counts these bytes.
-    func isCounted(by record: ResumeData) -> Bool {
-        isOfVersion(of: record) && offset <= record.offset && (parts == nil || parts == record.parts)
-    }
-
     /// Removes the partial file and, for a durable download, its record, after which the download cannot be resumed.
-    /// Files that do not exist or cannot be removed, and directories, are ignored. Nothing is removed while a download
-    /// writes the file, or if a durable download of another version has left its bytes there.
+    /// Files that do not exist or cannot be removed, and directories, are ignored, and nothing is removed while a download
+    /// writes the file.
     public func discard() {
         do throws(SystemError) {
             // Locked until the record is removed, and removed with this value.
             var file = try PartialFile(path: partialFile, opening: .existing)
-            if let record = try? DownloadRecord.read(beside: partialFile), !isOfVersion(of: record) {
-                return file.keep()
-            }
             DownloadRecord.discard(of: &file)
             _ = consume file
         } catch {
@@ -194,10 +179,10 @@ enum DownloadRecord {
         }
     }
 
-    /// Returns the record beside a partial file, as ``read(beside:)`` does, and its identity.
-    static func find(beside partialFile: String) throws(SystemError) -> (data: ResumeData, stamp: FileStamp)? {
+    /// Returns the identity of the record beside a partial file; `nil` if ``read(beside:)`` returns `nil`.
+    static func stamp(beside partialFile: String) throws(SystemError) -> FileStamp? {
         let stamp = FileStamp(path: path(beside: partialFile))
-        return try read(beside: partialFile).map { ($0, stamp) }
+        return try read(beside: partialFile) == nil ? nil : stamp
     }
 
     /// Returns the records in a directory whose downloads are not being written. A record without its partial file

@@ -768,69 +768,6 @@ import Testing
         }
     }
 
-    @Test func `resume data does not count what another download has left in its file since`() async throws {
-        try await StubServer.with { server in
-            try await breakOff(server)
-            let left = try #require(ResumeData.left(at: file))
-            let other = Data(Self.bytes.reversed())
-            server.serve(ServedFile(other, entityTag: "\"2\"", interruption: .close(after: 600)), at: "/other")
-            let manager = SessionManager(for: server)
-            _ = try await sessionError {
-                _ = try await manager.download("other", to: .file(file), options: .durable).value
-            }
-            left.discard()
-            let strict = DownloadOptions().with { $0.startsOverIfNotResumable = false }
-            let error = try await sessionError {
-                _ = try await manager.download(resuming: left, to: .file("\(file).2"), options: strict).value
-            }
-            #expect(error.resumeFailure == .partialFile("\(file).part"))
-            let copy = try await manager.download(resuming: left, to: .file("\(file).2")).value
-            #expect(copy.response.statusCode == 200)
-            #expect(try directory.read("file.2") == Self.bytes)
-            #expect(try directory.contents == ["file.2", "file.part", "file.part.json"])
-            #expect(try directory.read("file.part") == other.prefix(600))
-            _ = try await manager.download(resuming: left, options: .durable).value
-            #expect(try directory.read("file") == Self.bytes)
-            #expect(try directory.contents == ["file", "file.2"])
-        }
-    }
-
-    @Test func `bytes that the record of a later download of the same version does not count are requested again`()
-        async throws
-    {
-        try await StubServer.with { server in
-            try await breakOff(server)
-            let left = try #require(ResumeData.left(at: file))
-            // As segments leave a file.
-            _ = try directory.write(Self.bytes.prefix(100) + Data(count: 500), to: "file.part")
-            try rewriteRecord { $0.offset = 100 }
-            let response = try await SessionManager(for: server).download(resuming: left, options: .durable).value
-                .response
-            #expect(server.ranges.last == "bytes=100-")
-            #expect(response.statusCode == 206)
-            #expect(try directory.read("file") == Self.bytes)
-        }
-    }
-
-    @Test func `stored resume data is of no use after its bytes were replaced`() async throws {
-        try await StubServer.with { server in
-            server.serve(ServedFile(Self.bytes, interruption: .close(after: 400)))
-            let manager = SessionManager(for: server)
-            let error = try await sessionError { _ = try await manager.download("file", to: .file(file)).value }
-            let data = try #require(error.resumeData)
-            server.serve(ServedFile(Self.bytes, hasRanges: false, interruption: .close(after: 200)))
-            let other = try await sessionError { _ = try await manager.download(resuming: data).value }
-            #expect(other.resumeData?.offset == 200)
-            #expect(!FileManager.default.fileExists(atPath: data.partialFile))
-            server.serve(ServedFile(Self.bytes))
-            let response = try await manager.download(resuming: data).value.response
-            #expect(response.statusCode == 200)
-            #expect(try directory.read("file") == Self.bytes)
-            other.resumeData?.discard()
-            #expect(try directory.contents == ["file"])
-        }
-    }
-
     @Test func `resume data is not continued over a file of another origin`() async throws {
         try await StubServer.with { server in
             server.serve(ServedFile(Self.bytes, interruption: .close(after: 400)))
