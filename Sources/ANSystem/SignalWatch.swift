@@ -51,7 +51,7 @@ package final class SignalWatch: Sendable {
         private mutating func release(_ signals: Set<Int32>) {
             for signal in signals where !restore(earlier[signal], of: signal) {
                 beneath[signal] = earlier[signal]
-                let handler = clinux_handler(signal)
+                let handler = handler(of: signal)
                 if handler != 0 { others[signal, default: []].insert(handler) }
             }
         }
@@ -60,6 +60,12 @@ package final class SignalWatch: Sendable {
         private func restore(_ action: sigaction?, of signal: Int32) -> Bool {
             guard var action else { return false }
             return unsafe clinux_release_signal(signal, &action)
+        }
+
+        /// The address of the present handler of a signal; 0 if it has none.
+        private func handler(of signal: Int32) -> UInt {
+            var action = sigaction()
+            return unsafe sigaction(signal, nil, &action) == 0 ? clinux_handler(&action) : 0
         }
 
         /// Removes a waiter, and restores the effect of the signals for which no other one waits.
@@ -77,8 +83,10 @@ package final class SignalWatch: Sendable {
             let numbers = waiting.filter { $0.value.signals.contains(signal) }.keys.sorted()
             guard numbers.isEmpty else { return (numbers.compactMap { remove($0) }, false) }
             if restore(beneath[signal] ?? earlier[signal], of: signal) { return ([], true) }
+            guard hadOther, var action = earlier[signal] else { return ([], true) }
             // Otherwise it has had its effect, and a handler of the program has called this one.
-            return ([], !hadOther || others[signal]?.contains(clinux_handler(signal)) != true)
+            let handler = handler(of: signal)
+            return ([], unsafe handler == clinux_handler(&action) && others[signal]?.contains(handler) != true)
         }
     }
 

@@ -106,11 +106,9 @@ static inline int clinux_catch_signal(int number, int pipe, struct sigaction *pr
     return sigaction(number, &action, previous);
 }
 
-// The address of the handler of a signal; 0 if it has none.
-static inline uintptr_t clinux_handler(int number) {
-    struct sigaction current;
-    if (sigaction(number, NULL, &current) != 0 || current.sa_handler == SIG_DFL || current.sa_handler == SIG_IGN) return 0;
-    return (uintptr_t)current.sa_handler;
+// The address of the handler of an action; 0 if it has none.
+static inline uintptr_t clinux_handler(const struct sigaction *action) {
+    return action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN ? 0 : (uintptr_t)action->sa_handler;
 }
 
 // Restores the earlier action, and returns true, unless the program has replaced the handler meanwhile.

@@ -12,6 +12,9 @@ private let earlierEffects = Atomic(0)
 /// The action that a test has replaced.
 nonisolated(unsafe) private var replaced = sigaction()
 
+/// The action that a test has replaced after that.
+nonisolated(unsafe) private var other = sigaction()
+
 @Suite(.timeLimit(.minutes(5))) struct SignalWatchTests {
     @Test(.exitTest) func `each waiting task receives a signal once, and others wait on`() async {
         await #expect(processExitsWith: .success) {
@@ -112,6 +115,11 @@ nonisolated(unsafe) private var replaced = sigaction()
             try await requireEffects(1)
             try await cancelWait {}
             try await requireEffects(2)
+            // One that calls it is not known.
+            var action = sigaction()
+            unsafe action.__sigaction_handler.sa_handler = { unsafe other.__sigaction_handler.sa_handler?($0) }
+            unsafe sigaction(SIGUSR1, &action, &other)
+            try await requireEffects(3)
         }
     }
 
