@@ -372,6 +372,10 @@ import Testing
         try Data("old".utf8).write(to: URL(filePath: destination))
         try unsafe #require(chown(destination, 65534, 0) == 0 && chmod(destination, 0o664) == 0)
         try unsafe #require(chmod(directory, 0o777) == 0)
+        // The directory for temporary files may be private.
+        let parent = URL(filePath: directory).deletingLastPathComponent().path
+        let mode = try access(of: parent)[1]
+        if mode & 0o001 == 0 { try unsafe #require(chmod(parent, mode | 0o011) == 0) }
         await #expect(processExitsWith: .success) { [destination = destination as String] in
             try #require(setgroups(0, nil) == 0 && setegid(65534) == 0 && seteuid(65534) == 0)
             var file = try AtomicFile(destination: destination)
