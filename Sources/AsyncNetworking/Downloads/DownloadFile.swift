@@ -410,6 +410,7 @@ final class DownloadFile {
             try partial?.checkStored()
             try partial?.truncate(to: size)
         } catch {
+            hasLostBytes = true
             throw SessionError.file(job.path, error)
         }
         var file = DownloadedFile(path: partial?.path ?? "", size: size, response: response)
