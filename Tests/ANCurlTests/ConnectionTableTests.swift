@@ -171,6 +171,10 @@ import Testing
         #expect(changes == [false, true, false, false, false, true, true])
         #expect(table.replaced == [0])
         #expect(table.generation(of: "a") == 0)
+        // Its exchanges may leave it after it was closed.
+        table.remove(0)
+        let isChanged = table.takeChange()
+        #expect(isChanged)
     }
 
     @Test func `all connections of a generation may be dead`() {

@@ -332,6 +332,7 @@ package struct ConnectionTable {
     package mutating func remove(_ socket: Int32) -> String? {
         guard contains(socket), let ends = entries[Int(socket)].ends else { return nil }
         let origin = entries[Int(socket)].origin
+        if entries[Int(socket)].isClosing { hasChanged = true }
         entries[Int(socket)] = Entry()
         sockets[ends] = nil
         if generations[origin] != nil { reviewGenerations(of: origin) }

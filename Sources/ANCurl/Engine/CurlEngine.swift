@@ -271,7 +271,8 @@ actor CurlEngine {
         context.dispatcher.note(former.merging(draining.mapValues(Optional.some)) { $1 }, on: index)
         self.draining = draining
         mayAdmit = true
-        let isRaised = multi?.raiseLimits(by: context.dispatcher.longLived) == true
+        multi?.raiseLimits(by: context.dispatcher.longLived)
+        let isRaised = multi?.takeRaise() == true
         for transfer in active.values {
             if isRaised ? transfer.isQueued : transfer.waitsForOldGeneration {
                 multi?.remove(transfer.handle)

@@ -15,6 +15,7 @@ final class MultiHandle {
     private let limits: ConnectionLimits
     /// The number of connections of long-lived exchanges, by which the limits are raised.
     private var longLived = 0
+    private var isRaised = false
     /// The number of transfers that may wait for connections to a resolver, which libcurl counts.
     private var resolving = 0
 
@@ -63,14 +64,18 @@ final class MultiHandle {
     }
 
     /// Raises libcurl's limits for one host and for the connections that it keeps by the number of connections of
-    /// long-lived exchanges, which it counts like any others. ``AdmissionQueue`` limits these. Returns whether transfers for
-    /// which there was no capacity may have some.
-    @discardableResult
-    func raiseLimits(by longLived: Int) -> Bool {
-        guard longLived != self.longLived else { return false }
-        let isRaised = longLived > self.longLived
+    /// long-lived exchanges, which it counts like any others. ``AdmissionQueue`` limits these.
+    func raiseLimits(by longLived: Int) {
+        guard longLived != self.longLived else { return }
+        if longLived > self.longLived { isRaised = true }
         self.longLived = longLived
         applyLimits()
+    }
+
+    /// Returns whether the limits were raised since the last call, so that transfers for which there was no capacity may have
+    /// some.
+    func takeRaise() -> Bool {
+        defer { isRaised = false }
         return isRaised
     }
 
