@@ -692,38 +692,6 @@ import Testing
         }
     }
 
-    @Test func `a connection that was made for a request whose body cannot be sent again takes no other one`()
-        async throws
-    {
-        try await withServer { server in
-            let gate = try ScriptGate()
-            server.fallback { _ in
-                switch server.activity.connectionsAccepted {
-                case 1: return .http2([.goAway(last: 0)])
-                case 2:
-                    var script = Script.http2([])
-                    script.actions.removeLast()
-                    script.actions += [.wait(gate), .send(HTTP2Frame.goAway(last: 0).bytes), .hang]
-                    return script
-                default: return .http2([.head(1), .data(1, "done", endsStream: true)])
-                }
-            }
-            let transport = try CurlTransport(http2: .multiplexed)
-            let feed = Feed()
-            feed.yield("ping")
-            let failure = try await transport.failure(
-                server.request(method: .post, body: .stream(feed), options: options()))
-            feed.finish()
-            #expect(failure.reason == .requestBody(.notReplayable))
-            let recorder = EventRecorder()
-            let request = server.request(method: .post, body: .string("body"), options: options())
-            async let response = transport.collect(request, reporting: recorder)
-            _ = try await recorder.first { if case .uploadProgress = $0 { true } else { false } }
-            gate.open()
-            #expect(String(decoding: try await response.body, as: UTF8.self) == "done")
-        }
-    }
-
     // MARK: Connections in trouble
 
     @Test func `a connection that froze within a body takes no more requests`() async throws {

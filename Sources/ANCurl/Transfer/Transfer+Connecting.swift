@@ -148,11 +148,7 @@ extension Transfer {
         // Others that were opened may be closed, and have the numbers of other transfers' sockets.
         if let socket = usedSocket ?? state.connection.sockets.last { loop.didConnect(socket) }
         if state.receiving.isHeld { state.beginNextLeg(exchange, on: loop) }
-        guard rewind() else {
-            // libcurl keeps a new connection of HTTP/2, on whose first stream no monitor was begun.
-            if state.connection.isFirst, let socket = state.connection.socket { loop.retire(socket) }
-            return CURL_PREREQFUNC_ABORT
-        }
+        guard rewind() else { return CURL_PREREQFUNC_ABORT }
         if isSentAgain {
             state.receiving.beginAgain()
             state.repeating.reconnect(probes: exchange.probes)
