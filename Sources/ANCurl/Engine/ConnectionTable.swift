@@ -34,12 +34,8 @@ package struct ConnectionTable {
         var lastInput: MonotonicInstant?
         /// Whether the server speaks HTTP/1.0.
         var isHTTP10 = false
-        /// Whether the connection may be dead.
-        var isSuspect = false
-        /// Whether the connection is older than it may be.
-        var isAged = false
-        /// Whether the server, or the client, closes the connection after its exchanges.
-        var isClosing = false
+        /// The reasons for which the connection takes no new exchanges.
+        var obstacles: Obstacles = []
         /// The generation of the origin's connections that it belongs to; `nil` if there is none.
         var generation: Int?
         /// How long the server keeps the connection open while it is idle, and the time since when it is idle.
@@ -49,6 +45,18 @@ package struct ConnectionTable {
         var origin = ""
         var version = HTTPVersion.http1_1
         var opened: MonotonicInstant?
+    }
+
+    /// Reasons for which a connection takes no new exchanges.
+    private struct Obstacles: OptionSet {
+        let rawValue: UInt8
+
+        /// It may be dead.
+        static let silence = Obstacles(rawValue: 1)
+        /// It is older than it may be.
+        static let age = Obstacles(rawValue: 2)
+        /// The server, or the client, closes it after its exchanges, which libcurl knows.
+        static let closing = Obstacles(rawValue: 4)
     }
 
     /// The addresses of the two endpoints of a TCP connection.
@@ -188,15 +196,13 @@ package struct ConnectionTable {
     package mutating func noteInput(_ socket: Int32, at now: MonotonicInstant) {
         guard contains(socket) else { return }
         entries[Int(socket)].lastInput = now
-        guard entries[Int(socket)].isSuspect else { return }
-        entries[Int(socket)].isSuspect = false
+        guard entries[Int(socket)].obstacles.remove(.silence) != nil else { return }
         reviewGenerations(of: entries[Int(socket)].origin)
     }
 
     /// Marks a connection as possibly dead, until bytes of a response are received.
     package mutating func suspect(_ socket: Int32) {
-        guard contains(socket), !isSuspect(socket) else { return }
-        entries[Int(socket)].isSuspect = true
+        guard contains(socket), entries[Int(socket)].obstacles.insert(.silence).inserted else { return }
         reviewGenerations(of: entries[Int(socket)].origin)
     }
 
@@ -205,7 +211,7 @@ package struct ConnectionTable {
         let members = sockets.values.filter {
             entries[Int($0)].generation == generation && entries[Int($0)].origin == origin
         }
-        for socket in members { entries[Int(socket)].isSuspect = true }
+        for socket in members { entries[Int(socket)].obstacles.insert(.silence) }
         if !members.isEmpty { reviewGenerations(of: origin) }
     }
 
@@ -215,17 +221,13 @@ package struct ConnectionTable {
         guard contains(socket), entries[Int(socket)].generation != nil, let opened = entries[Int(socket)].opened,
             opened.duration(to: now) > limit
         else { return false }
-        if !entries[Int(socket)].isAged {
-            entries[Int(socket)].isAged = true
-            reviewGenerations(of: entries[Int(socket)].origin)
-        }
+        if entries[Int(socket)].obstacles.insert(.age).inserted { reviewGenerations(of: entries[Int(socket)].origin) }
         return true
     }
 
     /// Notes that a connection is closed after its exchanges, and that libcurl knows that it takes no new ones.
     package mutating func noteClosing(_ socket: Int32) {
-        guard contains(socket), !entries[Int(socket)].isClosing else { return }
-        entries[Int(socket)].isClosing = true
+        guard contains(socket), entries[Int(socket)].obstacles.insert(.closing).inserted else { return }
         hasChanged = true
     }
 
@@ -233,7 +235,7 @@ package struct ConnectionTable {
     /// or is too old, because libcurl chooses one, or of another generation.
     private mutating func reviewGenerations(of origin: String) {
         let members = sockets.values.map { entries[Int($0)] }.filter { $0.origin == origin && $0.generation != nil }
-        let unfit = Set(members.filter { $0.isSuspect || $0.isAged }.map(\.generation))
+        let unfit = Set(members.filter { !$0.obstacles.isDisjoint(with: [.silence, .age]) }.map(\.generation))
         let numbers = members.compactMap(\.generation)
         hasChanged = true
         guard let last = numbers.max(), last > 0 || !unfit.isEmpty else { return generations[origin] = nil }
@@ -253,7 +255,7 @@ package struct ConnectionTable {
     /// Whether a connection takes no new exchanges, and is to be closed after those that it has: it may be dead, is too old or
     /// is closed anyway, or others take its place.
     package func isReplaced(_ socket: Int32) -> Bool {
-        isSuspect(socket) || contains(socket) && (entries[Int(socket)].isAged || entries[Int(socket)].isClosing)
+        contains(socket) && !entries[Int(socket)].obstacles.isEmpty
             || !isOffered(socket) && generations[entries[Int(socket)].origin]?.isTaken != false
     }
 
@@ -277,7 +279,7 @@ package struct ConnectionTable {
 
     /// Whether a connection may be dead and should carry no new requests.
     package func isSuspect(_ socket: Int32) -> Bool {
-        contains(socket) && entries[Int(socket)].isSuspect
+        contains(socket) && entries[Int(socket)].obstacles.contains(.silence)
     }
 
     /// Notes the version of a response over HTTP/1.
@@ -332,7 +334,7 @@ package struct ConnectionTable {
     package mutating func remove(_ socket: Int32) -> String? {
         guard contains(socket), let ends = entries[Int(socket)].ends else { return nil }
         let origin = entries[Int(socket)].origin
-        if entries[Int(socket)].isClosing { hasChanged = true }
+        if entries[Int(socket)].obstacles.contains(.closing) { hasChanged = true }
         entries[Int(socket)] = Entry()
         sockets[ends] = nil
         if generations[origin] != nil { reviewGenerations(of: origin) }
