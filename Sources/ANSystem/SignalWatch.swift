@@ -62,7 +62,7 @@ package final class SignalWatch: Sendable {
             return unsafe clinux_release_signal(signal, &action)
         }
 
-        /// The address of the present handler of a signal; 0 if it has none.
+        /// The address of the current handler of a signal; 0 without one.
         private func handler(of signal: Int32) -> UInt {
             var action = sigaction()
             return unsafe sigaction(signal, nil, &action) == 0 ? clinux_handler(&action) : 0

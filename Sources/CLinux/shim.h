@@ -106,7 +106,7 @@ static inline int clinux_catch_signal(int number, int pipe, struct sigaction *pr
     return sigaction(number, &action, previous);
 }
 
-// The address of the handler of an action; 0 if it has none.
+// The address of the handler of an action; 0 without one.
 static inline uintptr_t clinux_handler(const struct sigaction *action) {
     return action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN ? 0 : (uintptr_t)action->sa_handler;
 }

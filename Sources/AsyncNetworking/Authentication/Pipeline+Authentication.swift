@@ -328,7 +328,7 @@ struct AuthenticationPlan {
     private var isCached: Bool
     /// The realm in which a cached answer was accepted; `nil` if it is unknown.
     private let cachedRealm: String?
-    /// The credential that the transport sends by itself without an answer; `nil` after the first refusal.
+    /// The credential that the transport sends without an answer; `nil` after the first refusal.
     private var unasked: Credential?
     private let limit: Int
 
@@ -338,7 +338,7 @@ struct AuthenticationPlan {
     ///   - credential: The credential to use; `nil` if only a handler can provide one.
     ///   - cached: The answer accepted earlier, and its realm. It is sent with the first request, unless `credential` names a
     ///     single scheme, which then is sent instead.
-    ///   - unasked: The credential that the transport sends by itself, with Basic unless its schemes say otherwise: the one
+    ///   - unasked: The credential that the transport sends without an answer, with Basic unless its schemes say otherwise: the one
     ///     of a proxy, or the user information of a URL.
     ///   - limit: The maximum number of credentials to try.
     init(
