@@ -173,11 +173,17 @@ import Testing
         var tls = StubServer.TLS(try authority.issue())
         tls.protocols = ["h2"]
         try await StubServer.with(.init(tls: tls)) { server in
-            server.fallback { _ in .http2([.head(1), .data(1, "done", endsStream: true)]) }
+            let gate = try ScriptGate()
+            server.fallback { _ in
+                var script = Script.http2([.head(1), .data(1, "done", endsStream: true)])
+                script.actions.insert(.wait(gate), at: 1)
+                return script
+            }
             let isOver = Flag()
             let body = RequestBody.writer { writer in
                 defer { isOver.raise() }
                 try await writer.write("ping")
+                gate.open()
                 try await Task.sleep(for: .seconds(3600))
             }
             let options = TransferOptions.with {

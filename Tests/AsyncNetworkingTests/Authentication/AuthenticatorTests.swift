@@ -44,15 +44,6 @@ private final class Gate: Sendable {
     }
 }
 
-/// Yields a value for each request that begins to wait for a token.
-private struct WaitsForTokens: EventMonitor {
-    let seen: AsyncStream<Void>.Continuation
-
-    func receive(_ event: TaskEvent, of task: AnySessionTask) {
-        if case .refreshingToken = event { seen.yield() }
-    }
-}
-
 @Suite(.timeLimit(.minutes(5))) struct AuthenticatorTests {
     private let issuer = Issuer()
 
@@ -657,19 +648,16 @@ private struct WaitsForTokens: EventMonitor {
         let issuer = Issuer(gate: gate)
         await issuer.fail(Planned(number: 3))
         let authenticator = try authenticator(issuer)
-        let (waits, seen) = AsyncStream.makeStream(of: Void.self)
-        let manager = SessionManager(on: Self.server(taking: ["2"])) {
-            $0.authentication.authenticators = [authenticator]
-            $0.eventMonitors = [WaitsForTokens(seen: seen)]
-        }
-        await withTaskGroup { group in
+        let manager = manager(on: Self.server(taking: ["2"]), authenticator)
+        try await withThrowingTaskGroup { group in
             for number in 0..<20 {
                 group.addTask {
                     await #expect(throws: Planned(number: 3)) { _ = try await manager.get("\(number)") }
                 }
             }
-            for await _ in waits.prefix(20) {}
+            try await eventually { await authenticator.waitingCount == 20 }
             gate.open()
+            try await group.waitForAll()
         }
         #expect(await issuer.refreshes == ["0"])
         await issuer.fail(nil)

@@ -350,17 +350,33 @@ private final class Counter: Sendable {
     }
 
     @Test func `automatic segments begin with one, and become more`() async throws {
-        try await StubServer.with { server in
-            server.serve(ServedFile(Self.bytes, pace: Script.Pace(bytes: 1_000, every: .milliseconds(1))))
-            var options = Self.options(.automatic)
-            options.segmentTuning.interval = .milliseconds(20)
-            let value = try await SessionManager(for: server).download("file", to: .file(file), options: options).value
-            #expect(try directory.read("file") == Self.bytes)
-            let history = value.response.metrics.segmentHistory
-            #expect(history.first?.count == 1)
-            #expect(history.dropFirst().first?.count == 2)
-            #expect(history.dropFirst().allSatisfy { $0.bytesPerSecond != nil })
+        let clock = ManualClock()
+        let end = try ScriptGate()
+        let fields: HTTPFields = [.contentLength: "400000", .eTag: "\"1\"", .acceptRanges: "bytes"]
+        let transport = MockTransport { request in
+            guard let range = request.headers[.range] else {
+                let (first, last) = (Self.bytes.prefix(100_000), Self.bytes.dropFirst(100_000))
+                return MockResponse([.head(.ok, fields), .chunk(first), .wait(end), .chunk(last)])
+            }
+            let first = try #require(Int(range.dropFirst("bytes=".count).prefix { $0 != "-" }))
+            let part: HTTPFields = [
+                .contentRange: "bytes \(first)-399999/400000", .contentLength: "\(400_000 - first)", .eTag: "\"1\"",
+            ]
+            return MockResponse([.head(.partialContent, part), .chunk(Self.bytes.dropFirst(first))])
         }
+        let manager = SessionManager(on: transport) { $0.clock = clock }
+        let task = manager.download("file", to: .file(file), options: Self.options(.automatic))
+        try await eventually { try directory.contents.contains { try directory.read($0).count == 100_000 } }
+        // The first measurement is ignored, because the segment has just begun.
+        _ = try await clock.passWaits(2)
+        _ = try await transport.requests(count: 2)
+        end.open()
+        let value = try await task.value
+        #expect(try directory.read("file") == Self.bytes)
+        let history = value.response.metrics.segmentHistory
+        #expect(history.first?.count == 1)
+        #expect(history.dropFirst().first?.count == 2)
+        #expect(history.dropFirst().allSatisfy { $0.bytesPerSecond != nil })
     }
 
     // MARK: Durability

@@ -174,7 +174,7 @@ import Testing
             async let end: Void = session.invalidate(cancellingTasks: true)
             await #expect(throws: CancellationError.self) { try await get.value }
             // The upload and its removal.
-            #expect(session.tasks.count == 2)
+            try await eventually { session.tasks.count == 2 }
             #expect(try await server.requests(count: 5).last?.method == "DELETE")
             clock.advance(by: .seconds(5))
             await end
