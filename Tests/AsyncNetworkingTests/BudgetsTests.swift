@@ -177,8 +177,11 @@ import Testing
     @Test func `a trial that decides nothing does not outdate another one`() throws {
         var circuit = Circuit(threshold: 1, cooldown: .seconds(10))
         circuit.record(.failure, of: try #require(Self.admit(&circuit, at: 0)), at: .zero)
-        let (lasting, cancelled) = (Self.admit(&circuit, at: 10), Self.admit(&circuit, at: 20))
-        circuit.record(.unknown, of: try #require(cancelled), at: .seconds(21))
+        let early = try #require(Self.admit(&circuit, at: 10))
+        let (lasting, cancelled) = (Self.admit(&circuit, at: 20), Self.admit(&circuit, at: 30))
+        circuit.record(.unknown, of: early, at: .seconds(31))
+        #expect(Self.admit(&circuit, at: 31) == nil, "The newest trial decides.")
+        circuit.record(.unknown, of: try #require(cancelled), at: .seconds(31))
         circuit.record(.success, of: try #require(lasting), at: .seconds(22))
         #expect(Self.admit(&circuit, at: 22)?.isTrial == false)
     }
@@ -452,6 +455,23 @@ import Testing
             [CircuitBreaker(failures: 1) { (try? $0.get())?.status.code != 200 }], on: transport)
         _ = try await sessionError { _ = try await strict.get("x") }
         guard case .circuitOpen = try await sessionError({ _ = try await strict.get("x") }) else { throw Planned() }
+    }
+
+    @Test func `a cancelled request says nothing of the server, whatever its error is`() async throws {
+        let transport = MockTransport(.hang, .text("x"))
+        let replacing = Intercepting { request, next in
+            do {
+                return try await next(request)
+            } catch is CancellationError {
+                throw TransportError(.connectionLost(.beforeResponse))
+            }
+        }
+        let manager = manager([CircuitBreaker(failures: 1), replacing], on: transport)
+        let task = Task { try await manager.get("x") }
+        try await transport.requests(count: 1)
+        task.cancel()
+        _ = await task.result
+        #expect(try await manager.get("x").text == "x")
     }
 
     @Test func `the end of another session says nothing of the server`() async throws {
@@ -1126,7 +1146,34 @@ import Testing
         #expect(transport.requests.count == 1)
     }
 
-    @Test func `after a cancellation the next request is sent`() async throws {
+    @Test func `the limit of the request that is sent is its own, even if it is as long as one of the session`()
+        async throws
+    {
+        let gate = try ScriptGate()
+        let count = Lock(0)
+        let limiting = Intercepting { request, next in
+            let isFirst = count.withLock {
+                $0 += 1; return $0 == 1
+            }
+            let response = try await next(request)
+            if isFirst { throw TransportError.timedOut(.queue, .seconds(60), FailureContext(request.url)) }
+            return response
+        }
+        let transport = MockTransport { _ in MockResponse([.wait(gate), .head(.ok), .chunk(Data("x".utf8))]) }
+        let manager = SessionManager(on: transport) {
+            ($0.clock, $0.timeouts.idle) = (clock, .seconds(60))
+            ($0.interceptors, $0.attemptInterceptors) = ([RequestCoalescing()], [limiting])
+        }
+        let first = Task { try await manager.get("x", timeout: .seconds(60)) }
+        try await transport.requests(count: 1)
+        let second = Task.immediate { try await manager.get("x").text }
+        gate.open()
+        #expect(try await sessionError { _ = try await first.value }.isTimeout)
+        #expect(try await second.value == "x")
+    }
+
+    @Test(arguments: [false, true])
+    func `after a cancellation the next request is sent`(isReplaced: Bool) async throws {
         let count = Lock(0)
         let transport = MockTransport { _ in
             let number = count.withLock {
@@ -1134,12 +1181,20 @@ import Testing
             }
             return number == 1 ? .hang : .text("\(number)")
         }
-        let manager = SessionManager(on: transport) { $0.interceptors = [RequestCoalescing()] }
+        let replacing = Intercepting { request, next in
+            do {
+                return try await next(request)
+            } catch is CancellationError where isReplaced {
+                throw Planned()
+            }
+        }
+        let manager = SessionManager(on: transport) { $0.interceptors = [RequestCoalescing(), replacing] }
         let first = Task { try await manager.get("x") }
         try await transport.requests(count: 1)
         let second = Task.immediate { try await manager.get("x").text }
         first.cancel()
-        await #expect(throws: CancellationError.self) { try await first.value }
+        let error = await #expect(throws: (any Error).self) { try await first.value }
+        #expect((error is Planned) == isReplaced)
         #expect(try await second.value == "2")
     }
 

@@ -79,7 +79,8 @@ public struct CircuitBreaker: Interceptor, FieldPreservingInterceptor {
             return response
         } catch {
             var (outcome, failure) = (Circuit.Outcome.unknown, error)
-            if await next.hasSent, !(error is CancellationError), isFailure(.failure(error)) {
+            let isCancelled = error is CancellationError || next.pipeline.registry.isCurrentCallCancelled
+            if await next.hasSent, !isCancelled, isFailure(.failure(error)) {
                 do {
                     let route = try await next.pipeline.missingRoute(of: request, after: error)
                     if route == nil { outcome = .failure }
@@ -151,8 +152,11 @@ package struct Circuit: Sendable {
     /// The right to send one request.
     package struct Pass: Hashable, Sendable {
         fileprivate let generation: Int
+        /// The time from which another request may decide; `nil` if this one is not one whose outcome alone decides.
+        fileprivate let trialEnd: Duration?
+
         /// Whether the outcome of this request alone decides.
-        package let isTrial: Bool
+        package var isTrial: Bool { trialEnd != nil }
     }
 
     /// The answer to a request.
@@ -178,12 +182,12 @@ package struct Circuit: Sendable {
     /// Returns whether a request is sent.
     package mutating func admit(at now: Duration) -> Admission {
         switch state {
-        case .closed: return .pass(Pass(generation: generation, isTrial: false))
+        case .closed: return .pass(Pass(generation: generation, trialEnd: nil))
         case .open(let end), .halfOpen(let end):
             guard now >= end else { return .refusal(retryAfter: end - now) }
             if case .open = state { generation += 1 }
             state = .halfOpen(until: now + cooldown)
-            return .pass(Pass(generation: generation, isTrial: true))
+            return .pass(Pass(generation: generation, trialEnd: now + cooldown))
         }
     }
 
@@ -200,9 +204,9 @@ package struct Circuit: Sendable {
         case (.closed, .success): state = .closed(failures: 0)
         case (.halfOpen, .success): change(to: .closed(failures: 0))
         case (.halfOpen, .failure): change(to: .open(until: now + cooldown))
-        // The next request decides in its place.
-        case (.halfOpen, .unknown): state = .halfOpen(until: now)
-        case (.closed, .unknown), (.open, _): break
+        // The next request decides in its place, unless one does already.
+        case (.halfOpen(pass.trialEnd), .unknown): state = .halfOpen(until: now)
+        case (.halfOpen, .unknown), (.closed, .unknown), (.open, _): break
         }
     }
 

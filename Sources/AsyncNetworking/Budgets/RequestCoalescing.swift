@@ -96,7 +96,9 @@ public struct RequestCoalescing: Interceptor, FieldPreservingInterceptor {
             flights.end(flight, key, isOwn ? .abandoned : isShared ? .response(response) : .unshared)
             return response.open
         } catch {
-            let isOwn = error is CancellationError || Self.mayBeOfLimit(.failure(error), request, next.pipeline)
+            // What lies between may have replaced the error.
+            let isCancelled = error is CancellationError || next.pipeline.registry.isCurrentCallCancelled
+            let isOwn = isCancelled || Self.mayBeOfLimit(.failure(error), request, next.pipeline)
             flights.end(flight, key, isOwn ? .abandoned : .failure(error))
             throw error
         }
@@ -124,7 +126,7 @@ public struct RequestCoalescing: Interceptor, FieldPreservingInterceptor {
             timeouts.queue, timeouts.connect, timeouts.idle, timeouts.total, timeouts.connectivity,
             pipeline.retryPolicy.deadline,
         ]
-        return expired.contains { $0 == nil || !shared.contains($0) }
+        return expired.contains { $0 == nil || $0 == request.timeout || !shared.contains($0) }
     }
 }
 
