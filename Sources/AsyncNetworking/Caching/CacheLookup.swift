@@ -241,7 +241,7 @@ final class CacheLookup: Sendable {
             head, to: request, requestTime: times.request, responseTime: times.response, owner: owner,
             isReplaced: response.body.isReplaced)
         guard willCache != nil || Storability.isUseful(stored, acceptsStale: acceptsStale) else { return nil }
-        let length = stored.isDecoded ? nil : head.contentLength
+        let length = stored.isDecoded || stored.isReplaced ? nil : head.contentLength
         return response.body.reading(
             StoringBodySource(response.body, session.cache.writer(key), expected: length) { [self] body, ending in
                 await store(stored.ended(ending.trailers, bodyLength: body.length), body, head, times)
