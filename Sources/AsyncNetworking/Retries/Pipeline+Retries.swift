@@ -196,9 +196,10 @@ extension Pipeline {
 
 extension OpenResponse {
     /// Receives the rest of a body that is collected, if its end was not awaited: the transport hands a response that might
-    /// be discarded over before, and one of the program's own, or an interceptor, may return any as a stream.
+    /// be discarded over before, and one of the program's own, or an interceptor, may return any as a stream, or change it
+    /// while it is read.
     fileprivate mutating func receiveBody(_ delivery: BodyDelivery) async throws {
-        guard case .collected(let limit) = delivery, !body.isWhole else { return }
+        guard case .collected(let limit) = delivery, !body.isWhole || body.isReplaced else { return }
         body = body.collected(as: try await body.collect(upTo: limit))
     }
 }

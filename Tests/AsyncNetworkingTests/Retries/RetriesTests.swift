@@ -33,6 +33,22 @@ import Testing
         return (await task.result, waits)
     }
 
+    @Test func `a body that an interceptor changes fails within its attempt`() async throws {
+        let transport = MockTransport(.text("a"), .text("b"))
+        let changing = Intercepting { request, next in
+            var response = try await next(request)
+            response.body = response.body.transforming { bytes in
+                guard bytes != Data("a".utf8) else { throw TransportError(.connectionLost(.beforeResponse)) }
+                return bytes
+            }
+            return response
+        }
+        let manager = manager(transport, configure: { $0.attemptInterceptors = [changing] })
+        let (value, waits) = try await passingWaits(1) { try await manager.get("x").text }
+        #expect(try value.get() == "b")
+        #expect(waits == [.seconds(1)])
+    }
+
     @Test func `nothing is retried by default`() async throws {
         let transport = MockTransport(.status(.serviceUnavailable))
         let manager = SessionManager(on: transport)
