@@ -398,9 +398,9 @@ extension Pipeline {
                 token.inherit(from: outdated)
                 continue
             }
-            // An interceptor may have sent the request to another server, without the token.
-            guard response.head.status.code == 401, !isLastTry, Origin(response.head.url) == Origin(request.url)
-            else { return response }
+            guard response.head.status.code == 401, !isLastTry, isAnswer(response.head, to: request) else {
+                return response
+            }
             await call.exchanges.close()
             let ticket = try await renew(authenticator, after: token.refused, for: request, &call)
             token = SentToken(authenticator, ticket, isDue: false)

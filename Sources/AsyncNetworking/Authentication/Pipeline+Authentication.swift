@@ -61,7 +61,7 @@ extension Pipeline {
             let space: ProtectionSpace
             do {
                 var response = try await next(attempt, &call)
-                let refusal = Refusal(by: response.head, of: attempt, on: transport)
+                let refusal = Refusal(by: response.head, of: attempt, to: self)
                 let isDecided =
                     refusal != nil && (policy.challengeHandler != nil || request.challengeHandler != nil)
                 let ahead = isDecided ? readAhead(&response, to: request, &call) : nil
@@ -69,7 +69,7 @@ extension Pipeline {
                 if let refusal { answered = try await answers.answer(refusal) }
                 await ahead?.stop()
                 guard let answered else {
-                    answers.storeAccepted(after: response.head)
+                    answers.storeAccepted(after: response)
                     return response
                 }
                 space = answered
@@ -189,13 +189,14 @@ private struct ChallengeAnswers {
     }
 
     /// Stores the accepted answers: a proxy's whenever it let the request through, a server's only if it answered a
-    /// challenge, because otherwise the server may have ignored it.
-    func storeAccepted(after head: ResponseHead) {
+    /// challenge, because otherwise the server may have ignored it, and only if the response is one to it.
+    func storeAccepted(after response: OpenResponse) {
+        let head = response.head
         if let answer = proxy.answer, proxy.isKept, head.status.code != 407 {
             changeCache { $0.storeProxyAnswer(answer, for: request) }
         }
         if let answer = server.answer, let space = server.space, server.isKept, head.status.code != 401,
-            head.status.code != 407
+            head.status.code != 407, response.body.origin != .stale, pipeline.isAnswer(head, to: request)
         {
             let domain = answer.scheme == .digest ? digestDomain : nil
             changeCache { $0.store(answer, in: space, domain: domain, for: request) }
@@ -218,12 +219,12 @@ private struct Refusal {
     let digestDomain: String?
 
     /// Creates a refusal from a response; `nil` if it contains no challenge with a supported scheme.
-    init?(by head: ResponseHead, of request: Request, on transport: any Transport) {
+    init?(by head: ResponseHead, of request: Request, to pipeline: Pipeline) {
+        let transport = pipeline.transport
         let field: HTTPField.Name
         let isProxy: Bool
         switch head.status.code {
-        // An interceptor may have sent the request to another server, without credentials.
-        case 401 where Origin(head.url) == Origin(request.url): (isProxy, field) = (false, .wwwAuthenticate)
+        case 401 where pipeline.isAnswer(head, to: request): (isProxy, field) = (false, .wwwAuthenticate)
         // Over https, a proxy refuses the tunnel, which is an error.
         case 407 where !request.url.isHTTPS && transport.features.mayUseProxy(for: request):
             (isProxy, field) = (true, .proxyAuthenticate)

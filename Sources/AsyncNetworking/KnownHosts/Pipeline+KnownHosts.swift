@@ -24,6 +24,12 @@ extension Pipeline {
     /// Returns the origin to which a request is sent if it has the given URL.
     func origin(of url: URL, for request: Request) -> Origin { Origin(strictURL(url, for: request)) }
 
+    /// Whether a response is one of the server to which a request is sent. An interceptor may have sent the request to
+    /// another one, without credentials.
+    func isAnswer(_ head: ResponseHead, to request: Request) -> Bool {
+        origin(of: head.url, for: request) == origin(of: request)
+    }
+
     /// Returns the origins of which a request is one: its URL's, and those over http whose requests are sent there, too.
     func origins(of request: Request) -> [Origin] {
         let origin = Origin(request.url)

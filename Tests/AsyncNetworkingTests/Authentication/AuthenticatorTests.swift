@@ -665,6 +665,29 @@ private final class Gate: Sendable {
         #expect(await issuer.refreshes == ["0", "0"])
     }
 
+    @Test func `a refusal by a host that has become known to require TLS meanwhile refreshes the token`() async throws {
+        let transport = MockTransport { request in
+            if request.url.path() == "/known" {
+                return .status(.ok, headers: [.strictTransportSecurity: "max-age=100"])
+            }
+            return request.headers[.authorization] == "Bearer 1" ? .text("welcome") : .status(.unauthorized)
+        }
+        let issuer = issuer
+        let authenticator = Authenticator(
+            for: [try url("http://a.example/"), try url("https://a.example/")], token: Authenticator.Token("0")
+        ) { try await issuer.refresh($0) }
+        let manager = SessionManager(on: transport) {
+            $0.authentication.authenticators = [authenticator]
+            $0.attemptInterceptors = [
+                Intercepting { request, next in
+                    _ = try await next(Request(url: url("https://a.example/known")))
+                    return try await next(request)
+                }
+            ]
+        }
+        #expect(try await manager.get("http://a.example/x").text == "welcome")
+    }
+
     @Test func `if the new token is refused as well, the 401 is returned`() async throws {
         let transport = Self.server(taking: [])
         let manager = manager(on: transport, try authenticator(issuer))

@@ -406,6 +406,28 @@ extension MockTransport {
         #expect(transport.authorizations == [nil, adasField, nil, adasField])
     }
 
+    @Test func `a response of another server does not accept a credential`() async throws {
+        let transport = MockTransport { request in
+            if request.url.host() == "b.example" { return .text("mirror") }
+            let isFirst = request.headers[.authorization] == nil
+            return isFirst
+                ? .status(.unauthorized, headers: [.wwwAuthenticate: #"Basic realm="r""#])
+                : .status(.serviceUnavailable)
+        }
+        let manager = SessionManager(on: transport) {
+            $0.authentication.challengeHandler = { _ in .use(ada) }
+            $0.attemptInterceptors = [
+                Intercepting { request, next in
+                    let response = try await next(request)
+                    guard response.head.status == .serviceUnavailable else { return response }
+                    return try await next(Request(url: url("http://b.example/v1/x")))
+                }
+            ]
+        }
+        for _ in 0..<2 { #expect(try await manager.get("x").text == "mirror") }
+        #expect(transport.authorizations == [nil, adasField, nil, nil, adasField, nil])
+    }
+
     @Test func `a request can disable authentication`() async throws {
         let transport = MockTransport.protected()
         let base = try url("http://a.example/v1/")
