@@ -130,7 +130,8 @@ private final class UploadJob {
                     // An interceptor with a retry policy of its own keeps its own record of attempts.
                     let mayHaveReachedServer =
                         !call.seen.isEmpty || (failure as? TransportError)?.mayHaveReachedServer == true
-                    let mayGoOn = machine.interrupt(mayHaveReachedServer: mayHaveReachedServer, sentAll: hasSentAll)
+                    let mayGoOn = machine.interrupt(
+                        mayHaveReachedServer: mayHaveReachedServer, sentAll: hasSentAll(by: message))
                     if case .requestBody(let cause) = (failure as? TransportError)?.reason {
                         // A file that was changed may have ended too early.
                         try source.check()
@@ -283,6 +284,14 @@ private final class UploadJob {
 
     /// Whether all bytes were passed on for sending.
     private var hasSentAll: Bool { core.status.uploadProgress?.completedBytes == source.length }
+
+    /// Whether all bytes were passed on for sending, with those of a message as the last ones. A request that an interceptor
+    /// has sent in its place reports its own bytes.
+    private func hasSentAll(by message: UploadMessage) -> Bool {
+        guard !hasSentAll else { return true }
+        guard message.exchange.range?.upperBound == source.length else { return false }
+        return core.status.uploadProgress.map { $0.completedBytes == $0.totalBytes } ?? false
+    }
 
     // MARK: Results
 

@@ -49,6 +49,37 @@ import Testing
         guard case .created? = events.first, case .ended? = events.last else { throw CancellationError() }
     }
 
+    @Test func `an upload that may be complete is not created again, even if its requests are sent under another path`()
+        async throws
+    {
+        let transport = MockTransport { request in
+            switch request.method {
+            case .post: .status(.created, headers: [.location: "/u/1"])
+            case .patch: .failure(TransportError(.connectionLost(.beforeResponse)))
+            default: .status(.notFound)
+            }
+        }
+        let session = SessionManager(on: transport) {
+            $0.retryPolicy = Self.eager
+            $0.attemptInterceptors = [
+                Intercepting { request, next in
+                    var components = try #require(URLComponents(url: request.url, resolvingAgainstBaseURL: true))
+                    components.path = "/gate" + components.path
+                    return try await next(
+                        Request(
+                            method: request.method, url: try #require(components.url), headers: request.headers,
+                            body: request.body))
+                }
+            ]
+        }
+        let options = UploadOptions.resumable.with { ($0.uploadProtocol, $0.partSize) = (.tus, 2) }
+        let upload = session.upload("up", body: .string("ab"), options: options)
+        guard case .upload(.outcomeUnknown) = try await sessionError({ _ = try await upload.value }) else {
+            throw Planned()
+        }
+        #expect(transport.requests.count { $0.request.method == .post } == 1)
+    }
+
     @Test(arguments: [UploadProtocol.tus, .ietf])
     func `an upload goes on if a session that refreshes the token cannot reach its server`(
         uploadProtocol: UploadProtocol
