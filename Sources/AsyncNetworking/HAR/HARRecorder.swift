@@ -290,6 +290,8 @@ struct RecordedExchange: Sendable {
             if copy.count > 0, !copy.hasEnded { entry.response.content.isTruncated = true }
             if copy.isUnused { entry.response.content.isTruncated = nil }
         }
+        // That of a request for a purpose of its own is not copied.
+        if copy == nil, messages == nil, entry.response.content.size > 0 { entry.response.content.isTruncated = true }
         return redaction.entry(entry)
     }
 

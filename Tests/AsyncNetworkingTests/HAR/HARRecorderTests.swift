@@ -99,6 +99,7 @@ import Testing
         try await recorder.close()
         #expect(try entries().map(\.request.method) == ["GET", "PUT"])
         #expect(try entries().map(\.response.content.text) == ["body", nil])
+        #expect(try entries().map(\.response.content.isTruncated) == [nil, true])
     }
 
     /// Sends a body in a content coding, and returns its record.
