@@ -66,7 +66,7 @@ struct CurlCommand {
         if context.answersChallenges { notes.append("the answers of a challenge handler") }
         if context.isIntercepted { notes.append("what interceptors change") }
         add(body)
-        let isRedirected = add(context.redirects, of: request, over: options.proxy, context.signature)
+        let isRedirected = add(context.redirects, of: request, options, context.signature)
         if options.decodesContent { add("--compressed") }
         add(options.httpVersion, isSecure: request.url.isHTTPS)
         add(options.timeouts, timeout: request.timeout)
@@ -229,15 +229,21 @@ struct CurlCommand {
 
     /// Adds the redirects that curl follows as the session does; returns whether there are any.
     private mutating func add(
-        _ policy: RedirectPolicy, of request: Request, over proxy: ProxyPolicy, _ signature: AWSSignature?
+        _ policy: RedirectPolicy, of request: Request, _ options: TransferOptions, _ signature: AWSSignature?
     ) -> Bool {
         guard policy.isEnabled, policy.maximum > 0 else { return false }
         // Of the fields that it is given, curl keeps all but two at another origin.
         var sensitive = policy.sensitiveHeaders.subtracting([.authorization, .cookie])
-        if proxy != .environment || request.url.isHTTPS { sensitive.remove(.proxyAuthorization) }
+        if options.proxy != .environment || request.url.isHTTPS { sensitive.remove(.proxyAuthorization) }
         let isSensitive = request.headers.contains { sensitive.contains($0.name) }
         guard !isSensitive, signature?.sessionToken == nil else {
             notes.append("redirects, at which curl would send secret header fields to other origins")
+            return false
+        }
+        let host = HostName(request.url)
+        guard options.tls.hostPolicies.value(for: host) == nil, options.tls.hostIdentities.value(for: host) == nil
+        else {
+            notes.append("redirects, at which curl would use the TLS options of the host for others")
             return false
         }
         add("--location")

@@ -255,6 +255,10 @@ import Testing
             $0.redirectPolicy.sensitiveHeaders.insert(.init(constant: "X-Key"))
             $0.headers.append(HTTPField(name: .init(constant: "X-Key"), value: "k"))
         },
+        Case("redirects, at which curl would use the TLS options of the host for others") {
+            $0.redirectPolicy.isEnabled = true
+            $0.tls.hostPolicies["a.example"] = SecurityPolicy()
+        },
         Case("the file of the TLS secrets") { $0.tls.keyLogPath = "/k" },
         Case("that refused servers are only reported") { $0.tls.policy.isAudited = true },
         Case("the time for which certificates are verified") { $0.tls.policy.verificationTime = .now },
