@@ -271,6 +271,46 @@ import Testing
         }
     }
 
+    @Test func `a download is resumed with what its error has, and with its secret fields by the same manager`()
+        async throws
+    {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            server.route("/file") { request in
+                guard request.headers["Range"] == nil else {
+                    return .reply(
+                        status: 206, headers: ["Content-Range": "bytes 3-5/6", "ETag": "\"1\""], body: .string("def"))
+                }
+                return Script([
+                    .send(Data("HTTP/1.1 200 OK\r\nContent-Length: 6\r\nETag: \"1\"\r\n\r\nabc".utf8)), .wait(gate),
+                ])
+            }
+            let manager = AFHTTPSessionManager(for: server)
+            let written = AsyncStream<Void>.makeStream()
+            manager.setDownloadTaskDidWriteDataBlock { _, _, _, _, _ in written.continuation.yield() }
+            var request = URLRequest(url: server.url("/file"))
+            request.setValue("Bearer secret", forHTTPHeaderField: "Authorization")
+            let result = await callback { [request] done in
+                let task = manager.downloadTask(
+                    with: request, progress: nil, destination: nil,
+                    completionHandler: { done(Callback(response: $0, object: $1, error: $2 as NSError?)) })
+                task.resume()
+                Task {
+                    for await _ in written.stream { break }
+                    task.cancel { _ in }
+                }
+            }
+            gate.open()
+            #expect(result.error?.code == NSURLErrorCancelled)
+            let left = try #require(result.error?.userInfo[NSURLSessionDownloadTaskResumeData] as? Data)
+            #expect(!String(decoding: left, as: UTF8.self).contains("secret"))
+            let place = directory.appending(path: "file")
+            #expect(await resume(left, manager, to: place).error == nil)
+            #expect(try Data(contentsOf: place) == Data("abcdef".utf8))
+            #expect(server.activity.requests.last?.headers["Authorization"] == "Bearer secret")
+        }
+    }
+
     @Test func `an invalidation does not take the resume data of downloads that were just cancelled`() async throws {
         try await StubServer.with { server in
             let gate = try ScriptGate()

@@ -560,6 +560,23 @@ import Testing
         }
     }
 
+    @Test func `a block for sessions answers the schemes that authenticate connections`() async throws {
+        try await StubServer.with { server in
+            server.fallback { request in
+                .status(401, headers: ["WWW-Authenticate": request.path == "/a" ? "NTLM" : "Basic realm=\"r\""])
+            }
+            let manager = AFHTTPSessionManager(for: server)
+            let log = Log<String>()
+            manager.setSessionDidReceiveAuthenticationChallenge { _, challenge, _ in
+                log.add(challenge.protectionSpace.authenticationMethod)
+                return .cancelAuthenticationChallenge
+            }
+            #expect(await manager.fetch("a").error?.code == NSURLErrorCancelled)
+            #expect(await manager.fetch("b").error?.code == NSURLErrorBadServerResponse)
+            #expect(log.entries == [NSURLAuthenticationMethodNTLM])
+        }
+    }
+
     @Test func `a body that can be read only once is sent completely after a deferred answer`() async throws {
         try await StubServer.with(.init(tls: .init(TestCertificate.selfSigned()))) { server in
             server.route("/", .json("{}"))

@@ -53,6 +53,7 @@ import Testing
             #expect(result.dictionary?["a"] as? Int == 1)
             #expect(result.task?.countOfBytesExpectedToReceive == expected)
             #expect(result.task?.countOfBytesReceived == 8)
+            #expect(result.task?.response?.expectedContentLength == expected)
         }
     }
 

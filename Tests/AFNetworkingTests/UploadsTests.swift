@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 
 import AFNetworking
+import ANSystem
 import AsyncNetworking
 import AsyncNetworkingTesting
 import Dispatch
+import TestSupport
 import Testing
 
 /// Uploads, and multipart bodies byte by byte.
@@ -181,6 +183,46 @@ import Testing
         #expect(result.error == nil)
         #expect(result.isOnMainQueue)
         try #expect(Data(contentsOf: place).count == 111)
+    }
+
+    private final class NotingStream: InputStream {
+        private let isClosed: Lock<Bool>
+        private var data = Data("stream".utf8)
+
+        init(_ isClosed: Lock<Bool>) {
+            self.isClosed = isClosed
+            super.init(data: Data())
+        }
+
+        override func open() {}
+
+        override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength count: Int) -> Int {
+            defer { data = Data() }
+            return unsafe data.copyBytes(to: UnsafeMutableBufferPointer(start: buffer, count: count))
+        }
+
+        override func close() { isClosed.set(\.self, to: true) }
+    }
+
+    @Test func `a stream is closed at the end of its task`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .echo)
+            let manager = AFHTTPSessionManager(for: server)
+            manager.responseSerializer = AFHTTPResponseSerializer()
+            let isClosed = Lock(false)
+            let request = NSMutableURLRequest(url: server.url("/"))
+            request.httpMethod = "PUT"
+            request.httpBodyStream = NotingStream(isClosed)
+            let result = await callback { done in
+                manager.uploadTask(withStreamedRequest: request as URLRequest, progress: nil) {
+                    done(Callback(response: $0, object: $1, error: $2 as NSError?))
+                }.resume()
+            }
+            #expect(result.error == nil)
+            #expect(server.activity.requests.map(\.body) == [Data("stream".utf8)])
+            try await eventually { isClosed.withLock(\.self) }
+            withExtendedLifetime(request) {}
+        }
     }
 
     @Test func `streams are sent, and sent again if a block returns a new one`() async throws {

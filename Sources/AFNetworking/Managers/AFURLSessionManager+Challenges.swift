@@ -250,13 +250,24 @@ extension AFURLSessionManager {
 
 extension TaskDriver {
     /// Returns the answer of the manager's delegate method; `nil` for default handling.
+    ///
+    /// The schemes that authenticate a connection belong to the session, if it has a block.
     func answer(_ challenge: AuthenticationChallenge) async -> AuthenticationChallenge.Disposition? {
-        guard manager?.decides(\.taskChallenge) == true, let task else { return nil }
+        guard let manager, let task else { return nil }
+        let isOfSession =
+            [AuthenticationScheme.ntlm, .negotiate].contains(challenge.protectionSpace.scheme)
+            && manager.state.withLock { $0.hooks.sessionChallenge != nil }
+        guard isOfSession || manager.decides(\.taskChallenge) else { return nil }
         let challenge = UncheckedSendable(URLAuthenticationChallenge(challenge))
         let given = await ask(fallback: ChallengeDecision.refused) {
             manager, session, handler in
-            manager.urlSession(session, task: task, didReceive: challenge.value) {
+            let store: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void = {
                 handler(.init(disposition: $0, credential: $1))
+            }
+            if isOfSession {
+                manager.urlSession(session, didReceive: challenge.value, completionHandler: store)
+            } else {
+                manager.urlSession(session, task: task, didReceive: challenge.value, completionHandler: store)
             }
         }
         switch given.disposition {

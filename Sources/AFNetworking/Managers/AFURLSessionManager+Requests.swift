@@ -31,7 +31,7 @@ extension AFURLSessionManager {
             driver: Weak(object: driver),
             decidesOnStorage: template.hasCache && !driver.source.isDownload && decides(\.willCache))
         // Otherwise only the core's own decisions apply.
-        if decides(\.taskChallenge) {
+        if decides(\.taskChallenge) || decides(\.sessionChallenge) {
             request.askAboutChallenges()
             // The answers of a block take the place of credentials that a shared session has stored.
             if state.withLock({ $0.hooks.taskChallenge != nil }) {
@@ -58,6 +58,19 @@ extension AFURLSessionManager {
         let policy = securityPolicy
         let isOfSession = state.withLock { $0.isShared && !$0.hasOwnPolicy && $0.securityPolicy === policy }
         return isOfSession ? nil : policy
+    }
+
+    /// Keeps the fields of a download that its resume data lacks, because they are secret and it may be stored.
+    func keepFields(of request: URLRequest, for data: ResumeData) {
+        guard data.url == request.url, let fields = request.allHTTPHeaderFields else { return }
+        let secret = fields.filter { name, _ in HTTPField.Name(name).map { !data.headers.contains($0) } ?? false }
+        state.withLock { $0.keep(secret, forResuming: data.partialFile) }
+    }
+
+    /// Returns the fields of a download with resume data, with those that were kept.
+    func fields(of data: ResumeData) -> [String: String] {
+        let kept = state.withLock { $0.secretFields[data.partialFile] }
+        return data.headers.dictionary.merging(kept ?? [:]) { stored, _ in stored }
     }
 
     /// Whether a block is set for a decision, or a subclass may make it.

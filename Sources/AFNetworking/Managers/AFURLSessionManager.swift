@@ -338,8 +338,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ///
     /// - Parameters:
     ///   - resumeData: The data from `cancel(byProducingResumeData:)` or ``NSURLSessionDownloadTaskResumeData``, which
-    ///     contains the request, but by default not its `Authorization` and `Cookie` fields. If it is not valid, the
-    ///     task fails with -1000.
+    ///     contains the request, but by default not its `Authorization` and `Cookie` fields: only the manager of the
+    ///     download, while it exists, adds them again. If it is not valid, the task fails with -1000.
     ///   - progress: Called with the progress of the body before decompression, on the manager's own serial queue;
     ///     `nil` for none.
     ///   - destination: Returns an unused URL for the file, on the manager's own serial queue, given its temporary URL
@@ -360,7 +360,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         let data = try? JSONDecoder().decodeUntrusted(ResumeData.self, from: resumeData)
         // A request without a URL fails when it is sent.
         var request = URLRequest(url: data?.url ?? URL(filePath: "/"))
-        request.allHTTPHeaderFields = data?.headers.dictionary
+        request.allHTTPHeaderFields = data.map(fields(of:))
         if data == nil { request.url = nil }
         return makeDownloadTask(request, data, progress, destination, completionHandler)
     }

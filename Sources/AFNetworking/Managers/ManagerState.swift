@@ -42,6 +42,15 @@ struct ManagerState: Sendable {
     /// kept until no task is left.
     private(set) var handshakeErrors: [(subject: HandshakeSubject, reason: String, error: any Error)] = []
 
+    /// The fields of downloads that can be resumed which their resume data lacks, by partial file.
+    private(set) var secretFields: [String: [String: String]] = [:]
+
+    /// Keeps the secret fields of a download, up to those of 1,000 downloads.
+    mutating func keep(_ fields: [String: String], forResuming file: String) {
+        if secretFields.count >= 1_000, let other = secretFields.keys.first { secretFields[other] = nil }
+        secretFields[file] = fields.isEmpty ? nil : fields
+    }
+
     init(_ configuration: URLSessionConfiguration) {
         self.configuration = configuration.copy() as? URLSessionConfiguration ?? configuration
         if let session = self.configuration.sharedSession { share(session) }

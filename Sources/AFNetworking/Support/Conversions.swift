@@ -93,9 +93,7 @@ extension [String: String] {
 extension HTTPURLResponse {
     /// Creates a Foundation response from a response head; `nil` if Foundation rejects it.
     static func make(_ head: ResponseHead) -> HTTPURLResponse? {
-        TaskResponse(
-            url: head.url, statusCode: head.status.code, httpVersion: head.version.rawValue,
-            headerFields: head.headers.dictionary)
+        TaskResponse(head)
     }
 }
 
@@ -148,6 +146,8 @@ extension RequestBody {
             if opened == nil { opened = await replace?().value.map(UncheckedSendable.init) }
             guard let stream = opened else { throw TransportError.RequestBodyFailure.notReplayable }
             let queue = DispatchQueue(label: "com.alamofire.networking.body-stream")
+            // The task keeps it; and the other end of a bound pair learns that nothing is read any more.
+            defer { queue.async { stream.value.close() } }
             while let chunk = try await stream.nextChunk(on: queue) { try await writer.write(chunk) }
         }
     }

@@ -2,10 +2,10 @@
 
 public import AsyncNetworking
 
-/// The user info key for the resume data of a failed download, a `Data` for
+/// The user info key for the resume data of a failed download, or of one that was cancelled by
+/// `cancel(byProducingResumeData:)`, a `Data` for
 /// ``AFURLSessionManager/downloadTask(withResumeData:progress:destination:completionHandler:)``. The error of a serializer
-/// has it, too, if the server rejected the continuation of a download. Absent if the download cannot be resumed, or was
-/// cancelled. The received bytes remain in a file of the temporary directory, even if the download is never resumed, but
+/// has it, too, if the server rejected the continuation of a download. Absent if the download cannot be resumed. The received bytes remain in a file of the temporary directory, even if the download is never resumed, but
 /// not if a serializer accepts the rejection. The data contains its path, the URL and the request's header fields, by
 /// default without `Authorization` and `Cookie`.
 public let NSURLSessionDownloadTaskResumeData = "NSURLSessionDownloadTaskResumeData"
@@ -19,9 +19,11 @@ struct TaskFailure {
 
     /// Converts a core error to `URLError`s with the core error as their underlying error. Other errors are left
     /// unchanged.
-    init(_ error: any Error, url: URL?) {
+    ///
+    /// - Parameter resumeData: What a cancelled download can be resumed with.
+    init(_ error: any Error, url: URL?, resumeData: ResumeData? = nil) {
         guard let failure = error as? SessionError else {
-            raw = error is CancellationError ? URLError(.cancelled, url: url) : error
+            raw = error is CancellationError ? URLError(.cancelled, url: url, resumeData: resumeData) : error
             effective = raw
             return
         }
@@ -33,13 +35,14 @@ struct TaskFailure {
 
 extension URLError {
     /// Creates an error with the URL that failed and a description for users. The diagnosis is in the underlying error.
-    init(_ code: URLError.Code, url: URL?, underlying: SessionError? = nil) {
+    init(_ code: URLError.Code, url: URL?, underlying: SessionError? = nil, resumeData: ResumeData? = nil) {
         var userInfo: [String: Any] = [:]
         userInfo[NSURLErrorFailingURLErrorKey] = url
         userInfo["NSErrorFailingURLStringKey"] = url?.absoluteString
         userInfo[NSUnderlyingErrorKey] = underlying
         userInfo[NSLocalizedDescriptionKey] = code.sentence(about: underlying?.context?.host ?? url?.host)
-        if code != .cancelled { userInfo[NSURLSessionDownloadTaskResumeData] = underlying?.resumeData?.archived }
+        let left = code == .cancelled ? resumeData : underlying?.resumeData
+        userInfo[NSURLSessionDownloadTaskResumeData] = left?.archived
         if code == .serverCertificateUntrusted {
             userInfo[NSURLErrorFailingURLPeerTrustErrorKey] = underlying?.context?.serverTrust
         }

@@ -17,7 +17,9 @@ extension TaskDriver {
             if let file = ending.file { ending.object = file }
             ending.concludeRejection()
         case .failure(let error):
-            let failure = TaskFailure(error, url: original.url)
+            let left = ending.core?.resumeData
+            if let left { manager.keepFields(of: original.urlRequest, for: left) }
+            let failure = TaskFailure(error, url: original.url, resumeData: left)
             raw = failure.raw
             ending.file = nil
             ending.error = ending.error ?? manager.handshakeError(error) ?? failure.effective

@@ -145,7 +145,7 @@ package final class TaskCore: Sendable {
     }
 
     /// The data to resume an unfinished download with.
-    var resumeData: ResumeData? {
+    package internal(set) var resumeData: ResumeData? {
         get { state.withLock { $0.resumeData } }
         set { state.withLock { $0.resumeData = newValue } }
     }
