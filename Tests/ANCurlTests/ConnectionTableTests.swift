@@ -177,6 +177,31 @@ import Testing
         #expect(isChanged)
     }
 
+    @Test func `exchanges may wait for the end of a connection without a generation that may be dead`() {
+        var table = Self.table([(nil, false)])
+        table.suspect(0)
+        var changes = [table.takeChange(), table.takeChange()]
+        table.remove(0)
+        changes.append(table.takeChange())
+        #expect(changes == [true, false, true])
+    }
+
+    @Test func `an origin multiplexes as long as it has a connection of HTTP 2 that takes new exchanges`() {
+        var table = ConnectionTable()
+        let local = SocketAddress(host: "192.0.2.1", port: 50_000)
+        func insert(_ socket: Int32, _ version: HTTPVersion) {
+            let remote = SocketAddress(host: "192.0.2.2", port: Int(socket))
+            table.insert(
+                ConnectionTable.Ends(local: local, remote: remote), socket: socket, origin: "a", version: version)
+        }
+        insert(3, .http1_1)
+        #expect(!table.multiplexes("a"))
+        insert(4, .http2)
+        #expect(table.multiplexes("a") && !table.multiplexes("b"))
+        table.noteClosing(4)
+        #expect(!table.multiplexes("a"))
+    }
+
     @Test func `all connections of a generation may be dead`() {
         var table = Self.table([(0, false), (0, false), (nil, false)])
         table.suspect(1, of: "a")

@@ -192,6 +192,14 @@ package struct ConnectionTable {
         contains(socket) && entries[Int(socket)].offersHTTP2
     }
 
+    /// Whether there is a connection of HTTP/2 to an origin that takes new exchanges.
+    package func multiplexes(_ origin: String) -> Bool {
+        sockets.values.contains { socket in
+            let entry = entries[Int(socket)]
+            return entry.version == .http2 && entry.origin == origin && !isReplaced(socket)
+        }
+    }
+
     /// Notes that bytes of a response were received.
     package mutating func noteInput(_ socket: Int32, at now: MonotonicInstant) {
         guard contains(socket) else { return }
@@ -334,7 +342,7 @@ package struct ConnectionTable {
     package mutating func remove(_ socket: Int32) -> String? {
         guard contains(socket), let ends = entries[Int(socket)].ends else { return nil }
         let origin = entries[Int(socket)].origin
-        if entries[Int(socket)].obstacles.contains(.closing) { hasChanged = true }
+        if !entries[Int(socket)].obstacles.isEmpty { hasChanged = true }
         entries[Int(socket)] = Entry()
         sockets[ends] = nil
         if generations[origin] != nil { reviewGenerations(of: origin) }

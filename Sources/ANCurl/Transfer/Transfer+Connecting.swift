@@ -231,10 +231,12 @@ extension Transfer {
 
     /// Tells the other loops of a new connection.
     private func noteOpened() {
+        let mayShare = allowsHTTP2 && exchange.sharing == .multiplexed && exchange.probes.isEmpty
+        let isMultiplexed = state.connection.isHTTP2 && exchange.sharing == .multiplexed
+        // A server may refuse HTTP/2 to one request, and other servers of the origin may not speak it.
+        let isChoice = mayShare && (isMultiplexed || loop.monitors.isEmpty || !loop.connections.multiplexes(origin))
         let needsMore = loop.context.dispatcher.open(
-            exchange, origin, on: loop.index,
-            isChoice: allowsHTTP2 && exchange.sharing == .multiplexed && exchange.probes.isEmpty,
-            isMultiplexed: state.connection.isHTTP2 && exchange.sharing == .multiplexed)
+            exchange, origin, on: loop.index, isChoice: isChoice, isMultiplexed: isMultiplexed)
         if needsMore { loop.connections.noteNeed() }
     }
 
