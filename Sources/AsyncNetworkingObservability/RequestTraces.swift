@@ -108,7 +108,12 @@
                     $0.end == nil ? .running : $0.isRead ? .over : .ended
                 }
             }
-            for exchange in over ?? [] { end(exchange) }
+            guard let over else {
+                // The call has ended without this request.
+                span.end()
+                return try await next(request)
+            }
+            for exchange in over { end(exchange) }
             let taskID = next.taskID
             do {
                 var response = try await next(request)

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 
 #if Observability
+    import ANSystem
     import AsyncNetworking
     import AsyncNetworkingObservability
     import AsyncNetworkingTesting
     import FoundationEssentials
     import HTTPTypes
+    import InMemoryTracing
     import Testing
 
     @Suite struct RequestTracesTests {
@@ -131,6 +133,43 @@
                 if isFirst { throw TransportError(.cannotConnect(.refused)) }
                 return try await next(request)
             }
+        }
+
+        /// Calls a closure when the second span begins.
+        private static func tracer(onExchange act: @escaping @Sendable () -> Void) -> InMemoryTracer {
+            let (traces, spans) = (InMemoryTracer.IDGenerator.incrementing, InMemoryTracer.IDGenerator.incrementing)
+            return InMemoryTracer(
+                idGenerator: InMemoryTracer.IDGenerator(nextTraceID: traces.nextTraceID) {
+                    let id = spans.nextSpanID()
+                    if id == "span-2" { act() }
+                    return id
+                })
+        }
+
+        /// Receives the task of a call.
+        private struct TaskMonitor: EventMonitor {
+            let task = Lock<AnySessionTask?>(nil)
+
+            func receive(_ event: TaskEvent, of task: AnySessionTask) {
+                if case .began = event { self.task.set(\.self, to: task) }
+            }
+        }
+
+        @Test func `the span of an exchange whose call ends while it begins ends`() async throws {
+            let (tasks, traces) = (TaskMonitor(), Lock<(any EventMonitor)?>(nil))
+            let tracer = Self.tracer {
+                guard let task = tasks.task.withLock(\.self) else { return }
+                traces.withLock(\.self)?.receive(.ended(.succeeded, CallMetrics()), of: task)
+            }
+            let session = SessionManager(baseURL: URL(string: "http://a.example/")) {
+                $0.transport = MockTransport(.text("end"))
+                $0.eventMonitors = [tasks]
+                $0.traceRequests(by: tracer)
+                traces.set(\.self, to: $0.eventMonitors.last)
+            }
+            _ = try await session.get("a")
+            #expect(tracer.finishedSpans.map(\.spanID).sorted() == ["span-1", "span-2"])
+            #expect(tracer.activeSpans.isEmpty)
         }
 
         @Test func `the span of an attempt without an exchange ends with the attempt`() async throws {
