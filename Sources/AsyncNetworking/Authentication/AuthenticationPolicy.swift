@@ -37,7 +37,8 @@ public struct AuthenticationPolicy: Sendable {
     /// expanded. See netrc(5).
     ///
     /// The file identifies hosts without scheme and port. Its entries are therefore used over https on any port of the
-    /// host, and over http only for `localhost` and the loopback addresses `127.0.0.1` and `::1`. A `default` entry,
+    /// host, and over http only for `localhost` and the loopback addresses `127.0.0.1` and `::1`, if the request is sent
+    /// there itself, neither to a proxy or a Unix-domain socket nor to the address of an override. A `default` entry,
     /// which would match every host, is ignored, and so is one without a password. If a host has several entries, the
     /// first is used. The file is read once, by the task of the request that first needs it, and again only after this
     /// property was set; a file that cannot be read has no entries. Copies of the policy share the entries that were
@@ -87,11 +88,11 @@ public struct AuthenticationPolicy: Sendable {
 
     /// Returns the credential for a request that is one of some origins, the one that it is sent to first: its own, or
     /// else from ``credentials`` or the ``netrcFile``; `nil` if there is none.
-    func credential(for request: Request, of origins: [Origin]) async -> Credential? {
+    func credential(for request: Request, of origins: [Origin], on transport: any Transport) async -> Credential? {
         let known = request.credential ?? origins.lazy.compactMap { credentials[$0] }.first
         if let known { return known }
-        guard let origin = origins.first else { return nil }
-        return await netrc?.credential(for: origin)
+        guard let netrc, let origin = origins.first else { return nil }
+        return await netrc.credential(for: origin, isReached: transport.features.reachesHost(request))
     }
 
     /// Returns the source of the bearer token for a request that is one of some origins; `nil` if there is none.

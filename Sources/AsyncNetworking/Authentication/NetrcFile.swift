@@ -20,8 +20,10 @@ package actor NetrcFile {
     }
 
     /// Returns the credential for the host of an origin, or `nil`.
-    func credential(for origin: Origin) -> Credential? {
-        guard origin.scheme == "https" || Self.loopback.contains(origin.host) else { return nil }
+    ///
+    /// - Parameter isReached: Whether the request is sent to the host itself.
+    func credential(for origin: Origin, isReached: Bool) -> Credential? {
+        guard origin.scheme == "https" || isReached && Self.loopback.contains(origin.host) else { return nil }
         return entries[origin.host]
     }
 

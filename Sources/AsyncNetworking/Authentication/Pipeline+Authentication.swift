@@ -113,7 +113,7 @@ private struct ChallengeAnswers {
         usesCache = request.authentication == nil
         answersServer =
             !request.headers.contains(.authorization) && request.transportAuthentication?.signature == nil
-        credential = answersServer ? await policy.credential(for: request, of: origins) : nil
+        credential = answersServer ? await policy.credential(for: request, of: origins, on: pipeline.transport) : nil
         let cache = usesCache ? pipeline.state.withLock { $0.credentials } : nil
         let cached = answersServer ? cache?.answer(for: request, credential) : nil
         // The opening handshake of a WebSocket connection can be authenticated by a header field only.

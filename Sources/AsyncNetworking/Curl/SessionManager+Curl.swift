@@ -55,7 +55,11 @@ extension SessionManager {
             let origins = pipeline.origins(of: request)
             context.signature = try policy.signature(for: HostName(request.url))
             context.usesToken = context.signature == nil && policy.authenticator(for: origins) != nil
-            context.credential = context.usesToken ? nil : await policy.credential(for: request, of: origins)
+            context.credential =
+                context.usesToken
+                ? nil
+                : await policy.credential(
+                    for: request, of: origins, on: pipeline.transport)
         }
         let (body, isChunked) = try await request.curlBody
         return CurlCommand(request, body: body, isChunked: isChunked, options, context: context).text

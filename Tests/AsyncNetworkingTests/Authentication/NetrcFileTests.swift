@@ -59,6 +59,24 @@ import Testing
         #expect(transport.authorizations == (isSent ? [nil, adasField] : [nil]))
     }
 
+    @Test(
+        arguments: [
+            { $0.proxy = .proxy(Proxy(.http, host: "p.example", port: 1)) },
+            { $0.connection.unixSocketPath = "/run/a.sock" },
+            { $0.connection.hostOverrides = [.init(host: "127.0.0.1", port: 80, address: "10.0.0.1")] },
+        ] as [@Sendable (inout TransferOptions) -> Void])
+    func `over http, credentials are sent to the local machine only`(
+        change: @escaping @Sendable (inout TransferOptions) -> Void
+    ) async throws {
+        let transport = MockTransport.protected()
+        let directory = try TemporaryDirectory()
+        let manager = try manager(on: transport, directory)
+        var request = try Request(url: url("http://127.0.0.1/x"))
+        request.changeOptions(change)
+        _ = try await manager.data(for: request)
+        #expect(transport.authorizations == [nil])
+    }
+
     @Test func `a missing file has no entries`() async throws {
         let transport = MockTransport.protected()
         let manager = SessionManager(on: transport, baseURL: "https://a.example/") {
