@@ -46,7 +46,7 @@ package actor NetrcFile {
         }
         var words = NetrcWords(text.hasPrefix("\u{FEFF}") ? String(text.unicodeScalars.dropFirst()) : text)
         while let word = words.next() {
-            switch word {
+            switch word.lowercased() {
             case "machine":
                 finish()
                 (host, user, password) = (words.value().map { HostName($0).zonedText }, nil, nil)

@@ -30,6 +30,7 @@ import Testing
         ("machine a.example login ada password x default login any password y", ["a.example ada x"]),
         ("macdef init\ncd /x\nmachine no login no\n\nmachine a.example login ada password x", ["a.example ada x"]),
         ("machine a.example login one password 1 machine a.example login two password 2", ["a.example one 1"]),
+        ("machine a.example login ada password 1 MACHINE b Login b PassWord 2", ["a.example ada 1", "b b 2"]),
         ("machine a.example login ada", []), ("machine", []), ("machine a.example password", []),
         ("login x password y", []),
         ("", []),
