@@ -289,8 +289,10 @@ private final class UploadJob {
     /// has sent in its place reports its own bytes.
     private func hasSentAll(by message: UploadMessage) -> Bool {
         guard !hasSentAll else { return true }
-        guard message.exchange.range?.upperBound == source.length else { return false }
-        return core.status.uploadProgress.map { $0.completedBytes == $0.totalBytes } ?? false
+        guard let range = message.exchange.range, range.upperBound == source.length,
+            let progress = core.status.uploadProgress, progress.completedBytes == progress.totalBytes
+        else { return false }
+        return progress.completedBytes == Int64(range.count)
     }
 
     // MARK: Results
