@@ -36,6 +36,7 @@ extension SessionManager {
     ) async throws -> String {
         var request = request
         try request.encodeBody(with: configuration.json.encoder)
+        request.inheritOptions(pipeline.options)
         var options = request.options(inheriting: pipeline.options).value
         options.handlesCookies = request.handlesCookies ?? options.handlesCookies
         request.headers.fill(from: pipeline.headers)
