@@ -758,7 +758,8 @@ import Testing
         }
     }
 
-    @Test func `requests that come together share one connection besides one that may be dead`() async throws {
+    @Test(.enabled(if: (try? CurlLibrary.current.get().http2) == .multiplexed))
+    func `requests that come together share one connection besides one that may be dead`() async throws {
         try await withServer { server in
             let streams: [UInt32] = [1, 3, 5, 7, 9]
             server.fallback { _ in
