@@ -271,9 +271,10 @@ import Testing
         }
     }
 
-    @Test func `a download is resumed with what its error has, and with its secret fields by the same manager`()
-        async throws
-    {
+    @Test(arguments: [false, true])
+    func `a download is resumed with what its error or handler has, and with its secret fields by the same manager`(
+        byHandler: Bool
+    ) async throws {
         try await StubServer.with { server in
             let gate = try ScriptGate()
             server.route("/file") { request in
@@ -286,7 +287,7 @@ import Testing
                 ])
             }
             let manager = AFHTTPSessionManager(for: server)
-            let written = AsyncStream<Void>.makeStream()
+            let (written, handed) = (AsyncStream<Void>.makeStream(), AsyncStream<Data?>.makeStream())
             manager.setDownloadTaskDidWriteDataBlock { _, _, _, _, _ in written.continuation.yield() }
             var request = URLRequest(url: server.url("/file"))
             request.setValue("Bearer secret", forHTTPHeaderField: "Authorization")
@@ -297,17 +298,26 @@ import Testing
                 task.resume()
                 Task {
                     for await _ in written.stream { break }
-                    task.cancel { _ in }
+                    task.cancel { handed.continuation.yield($0) }
                 }
             }
             gate.open()
             #expect(result.error?.code == NSURLErrorCancelled)
-            let left = try #require(result.error?.userInfo[NSURLSessionDownloadTaskResumeData] as? Data)
+            var left = try #require(result.error?.userInfo[NSURLSessionDownloadTaskResumeData] as? Data)
+            for await data in handed.stream {
+                if byHandler { left = try #require(data) }
+                break
+            }
             #expect(!String(decoding: left, as: UTF8.self).contains("secret"))
             let place = directory.appending(path: "file")
             #expect(await resume(left, manager, to: place).error == nil)
             #expect(try Data(contentsOf: place) == Data("abcdef".utf8))
             #expect(server.activity.requests.last?.headers["Authorization"] == "Bearer secret")
+            var other = try JSONDecoder().decode(ResumeData.self, from: left)
+            other.url = server.url("/other")
+            _ = await resume(try JSONEncoder().encode(other), manager, to: directory.appending(path: "other"))
+            let last = try #require(server.activity.requests.last)
+            #expect(last.path == "/other" && last.headers["Authorization"] == nil)
         }
     }
 

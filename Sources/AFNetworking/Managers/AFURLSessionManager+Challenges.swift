@@ -20,6 +20,10 @@ extension AFURLSessionManager {
     /// It is called for each new connection, during the TLS handshake, on the thread that serves all connections: it
     /// must return at once, and cannot answer later. A client certificate that cannot be used fails the task with
     /// -1205.
+    ///
+    /// If it was set before the task began, it is called on the manager's own serial queue, in place of a block for tasks,
+    /// when a server or a proxy offers ``NSURLAuthenticationMethodNTLM`` or ``NSURLAuthenticationMethodNegotiate``; the
+    /// dispositions then mean what they mean to a ``TaskChallengeBlock``.
     public typealias SessionChallengeBlock =
         @Sendable (
             URLSession, URLAuthenticationChallenge, AutoreleasingUnsafeMutablePointer<URLCredential?>?
@@ -272,7 +276,9 @@ extension TaskDriver {
         }
         switch given.disposition {
         case .useCredential:
-            return (given.credential?.userCredential).map { .use($0) } ?? .performDefaultHandling
+            if let credential = given.credential?.userCredential { return .use(credential) }
+            // A block that knows only challenges of handshakes returns a credential of those.
+            return isOfSession ? nil : .performDefaultHandling
         case .performDefaultHandling: return nil
         case .rejectProtectionSpace: return .rejectProtectionSpace
         default: return .cancel

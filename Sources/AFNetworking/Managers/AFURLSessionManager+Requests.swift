@@ -62,15 +62,16 @@ extension AFURLSessionManager {
 
     /// Keeps the fields of a download that its resume data lacks, because they are secret and it may be stored.
     func keepFields(of request: URLRequest, for data: ResumeData) {
-        guard data.url == request.url, let fields = request.allHTTPHeaderFields else { return }
+        guard let url = request.url, data.url == url, let fields = request.allHTTPHeaderFields else { return }
         let secret = fields.filter { name, _ in HTTPField.Name(name).map { !data.headers.contains($0) } ?? false }
-        state.withLock { $0.keep(secret, forResuming: data.partialFile) }
+        state.withLock { $0.keep(secret, of: url, forResuming: data.partialFile) }
     }
 
     /// Returns the fields of a download with resume data, with those that were kept.
     func fields(of data: ResumeData) -> [String: String] {
         let kept = state.withLock { $0.secretFields[data.partialFile] }
-        return data.headers.dictionary.merging(kept ?? [:]) { stored, _ in stored }
+        guard let kept, kept.url == data.url else { return data.headers.dictionary }
+        return data.headers.dictionary.merging(kept.fields) { stored, _ in stored }
     }
 
     /// Whether a block is set for a decision, or a subclass may make it.

@@ -43,12 +43,12 @@ struct ManagerState: Sendable {
     private(set) var handshakeErrors: [(subject: HandshakeSubject, reason: String, error: any Error)] = []
 
     /// The fields of downloads that can be resumed which their resume data lacks, by partial file.
-    private(set) var secretFields: [String: [String: String]] = [:]
+    private(set) var secretFields: [String: (url: URL, fields: [String: String])] = [:]
 
     /// Keeps the secret fields of a download, up to those of 1,000 downloads.
-    mutating func keep(_ fields: [String: String], forResuming file: String) {
+    mutating func keep(_ fields: [String: String], of url: URL, forResuming file: String) {
         if secretFields.count >= 1_000, let other = secretFields.keys.first { secretFields[other] = nil }
-        secretFields[file] = fields.isEmpty ? nil : fields
+        secretFields[file] = fields.isEmpty ? nil : (url, fields)
     }
 
     init(_ configuration: URLSessionConfiguration) {

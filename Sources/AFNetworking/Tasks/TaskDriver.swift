@@ -70,8 +70,10 @@ final class TaskDriver: Sendable {
             cancelled = core
         }
         // Ends with the transfer.
-        Task { [cancelled] in
+        Task { [cancelled, manager] in
             let left = isUnused && cancelled == nil ? source.resumeData : await cancelled?.finalResumeData()
+            // The task may end later.
+            if let left { manager?.keepFields(of: original.urlRequest, for: left) }
             let archived = left?.archived
             sessionQueue.async { completionHandler.value(archived) }
         }
