@@ -22,7 +22,7 @@ extension AFURLSessionManager {
     /// -1205.
     ///
     /// If it was set before the task began, it is called on the manager's own serial queue, in place of a block for tasks,
-    /// when a server or a proxy offers ``NSURLAuthenticationMethodNTLM`` or ``NSURLAuthenticationMethodNegotiate``; the
+    /// when a server or a proxy offers `NSURLAuthenticationMethodNTLM` or `NSURLAuthenticationMethodNegotiate`; the
     /// dispositions then mean what they mean to a ``TaskChallengeBlock``.
     public typealias SessionChallengeBlock =
         @Sendable (
