@@ -186,20 +186,11 @@ import Testing
         #expect(changes == [true, false, true])
     }
 
-    @Test func `an origin multiplexes as long as it has a connection of HTTP 2 that takes new exchanges`() {
-        var table = ConnectionTable()
-        let local = SocketAddress(host: "192.0.2.1", port: 50_000)
-        func insert(_ socket: Int32, _ version: HTTPVersion) {
-            let remote = SocketAddress(host: "192.0.2.2", port: Int(socket))
-            table.insert(
-                ConnectionTable.Ends(local: local, remote: remote), socket: socket, origin: "a", version: version)
-        }
-        insert(3, .http1_1)
-        #expect(!table.multiplexes("a"))
-        insert(4, .http2)
-        #expect(table.multiplexes("a") && !table.multiplexes("b"))
-        table.noteClosing(4)
-        #expect(!table.multiplexes("a"))
+    @Test func `a connection is open to its origin as long as it takes new exchanges`() {
+        var table = Self.table([(0, false)])
+        #expect(table.isOpen(0, to: "a") && !table.isOpen(0, to: "b") && !table.isOpen(1, to: "a"))
+        table.noteClosing(0)
+        #expect(!table.isOpen(0, to: "a"))
     }
 
     @Test func `all connections of a generation may be dead`() {

@@ -67,6 +67,11 @@ extension AFURLSessionManager {
         state.withLock { $0.keep(secret, of: url, forResuming: data.partialFile) }
     }
 
+    /// Forgets the kept fields of a download that is complete.
+    func forgetFields(for data: ResumeData) {
+        state.withLock { $0.keep([:], of: data.url, forResuming: data.partialFile) }
+    }
+
     /// Returns the fields of a download with resume data, with those that were kept.
     func fields(of data: ResumeData) -> [String: String] {
         let kept = state.withLock { $0.secretFields[data.partialFile] }

@@ -5,9 +5,10 @@ public import AsyncNetworking
 /// The user info key for the resume data of a failed download, or of one that was cancelled by
 /// `cancel(byProducingResumeData:)`, a `Data` for
 /// ``AFURLSessionManager/downloadTask(withResumeData:progress:destination:completionHandler:)``. The error of a serializer
-/// has it, too, if the server rejected the continuation of a download. Absent if the download cannot be resumed. The received bytes remain in a file of the temporary directory, even if the download is never resumed, but
-/// not if a serializer accepts the rejection. The data contains its path, the URL and the request's header fields, by
-/// default without `Authorization` and `Cookie`.
+/// has it, too, if the server rejected the continuation of a download. Absent if the download cannot be resumed. The
+/// received bytes remain in a file of the temporary directory, even if the download is never resumed, but not if a
+/// serializer accepts the rejection. The data contains its path, the URL and the request's header fields, by default
+/// without `Authorization` and `Cookie`.
 public let NSURLSessionDownloadTaskResumeData = "NSURLSessionDownloadTaskResumeData"
 
 /// The errors with which a task fails.
@@ -20,7 +21,7 @@ struct TaskFailure {
     /// Converts a core error to `URLError`s with the core error as their underlying error. Other errors are left
     /// unchanged.
     ///
-    /// - Parameter resumeData: What a cancelled download can be resumed with.
+    /// - Parameter resumeData: The data to resume a cancelled download with.
     init(_ error: any Error, url: URL?, resumeData: ResumeData? = nil) {
         guard let failure = error as? SessionError else {
             raw = error is CancellationError ? URLError(.cancelled, url: url, resumeData: resumeData) : error

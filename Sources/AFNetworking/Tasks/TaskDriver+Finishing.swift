@@ -16,6 +16,7 @@ extension TaskDriver {
             serialize(head, into: &ending)
             if let file = ending.file { ending.object = file }
             ending.concludeRejection()
+            if ending.error == nil, let used = source.resumeData { manager.forgetFields(for: used) }
         case .failure(let error):
             let left = ending.core?.resumeData
             if let left { manager.keepFields(of: original.urlRequest, for: left) }

@@ -192,12 +192,9 @@ package struct ConnectionTable {
         contains(socket) && entries[Int(socket)].offersHTTP2
     }
 
-    /// Whether there is a connection of HTTP/2 to an origin that takes new exchanges.
-    package func multiplexes(_ origin: String) -> Bool {
-        sockets.values.contains { socket in
-            let entry = entries[Int(socket)]
-            return entry.version == .http2 && entry.origin == origin && !isReplaced(socket)
-        }
+    /// Whether a connection is one to an origin and takes new exchanges.
+    package func isOpen(_ socket: Int32, to origin: String) -> Bool {
+        contains(socket) && entries[Int(socket)].origin == origin && !isReplaced(socket)
     }
 
     /// Notes that bytes of a response were received.

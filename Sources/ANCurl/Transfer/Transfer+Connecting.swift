@@ -234,7 +234,8 @@ extension Transfer {
         let mayShare = allowsHTTP2 && exchange.sharing == .multiplexed && exchange.probes.isEmpty
         let isMultiplexed = state.connection.isHTTP2 && exchange.sharing == .multiplexed
         // A server may refuse HTTP/2 to one request, and other servers of the origin may not speak it.
-        let isChoice = mayShare && (isMultiplexed || loop.monitors.isEmpty || !loop.connections.multiplexes(origin))
+        let isChoice =
+            mayShare && (isMultiplexed || !loop.monitors.keys.contains { loop.connections.isOpen($0, to: origin) })
         let needsMore = loop.context.dispatcher.open(
             exchange, origin, on: loop.index, isChoice: isChoice, isMultiplexed: isMultiplexed)
         if needsMore { loop.connections.noteNeed() }

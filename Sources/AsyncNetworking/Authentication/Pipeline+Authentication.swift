@@ -339,8 +339,8 @@ struct AuthenticationPlan {
     ///   - credential: The credential to use; `nil` if only a handler can provide one.
     ///   - cached: The answer accepted earlier, and its realm. It is sent with the first request, unless `credential` names a
     ///     single scheme, which then is sent instead.
-    ///   - unasked: The credential that the transport sends without an answer, with Basic unless its schemes say otherwise: the one
-    ///     of a proxy, or the user information of a URL.
+    ///   - unasked: The credential that the transport sends without an answer, with Basic unless its schemes say otherwise:
+    ///     the one of a proxy, or the user information of a URL.
     ///   - limit: The maximum number of credentials to try.
     init(
         _ credential: Credential?, cached: (answer: TransportAuthentication.SchemeCredential, realm: String?)?,

@@ -79,8 +79,7 @@ public struct CircuitBreaker: Interceptor, FieldPreservingInterceptor {
             return response
         } catch {
             var (outcome, failure) = (Circuit.Outcome.unknown, error)
-            let isCancelled = error is CancellationError || next.pipeline.registry.isCurrentCallCancelled
-            if await next.hasSent, !isCancelled, isFailure(.failure(error)) {
+            if await next.hasSent, !next.pipeline.registry.isOfCancellation(error), isFailure(.failure(error)) {
                 do {
                     let route = try await next.pipeline.missingRoute(of: request, after: error)
                     if route == nil { outcome = .failure }

@@ -96,8 +96,7 @@ public struct RequestCoalescing: Interceptor, FieldPreservingInterceptor {
             flights.end(flight, key, isOwn ? .abandoned : isShared ? .response(response) : .unshared)
             return response.open
         } catch {
-            // What lies between may have replaced the error.
-            let isCancelled = error is CancellationError || next.pipeline.registry.isCurrentCallCancelled
+            let isCancelled = next.pipeline.registry.isOfCancellation(error)
             let isOwn = isCancelled || Self.mayBeOfLimit(.failure(error), request, next.pipeline)
             flights.end(flight, key, isOwn ? .abandoned : .failure(error))
             throw error

@@ -36,8 +36,9 @@ extension SessionManager {
     ) async throws -> String {
         var request = request
         try request.encodeBody(with: configuration.json.encoder)
-        request.inheritOptions(pipeline.options)
-        var options = request.options(inheriting: pipeline.options).value
+        let inherited = request.options(inheriting: pipeline.options)
+        request.inheritOptions(inherited)
+        var options = inherited.value
         options.handlesCookies = request.handlesCookies ?? options.handlesCookies
         request.headers.fill(from: pipeline.headers)
         pipeline.requireTLS(of: &request)
@@ -56,11 +57,9 @@ extension SessionManager {
             let origins = pipeline.origins(of: request)
             context.signature = try policy.signature(for: HostName(request.url))
             context.usesToken = context.signature == nil && policy.authenticator(for: origins) != nil
-            context.credential =
-                context.usesToken
-                ? nil
-                : await policy.credential(
-                    for: request, of: origins, on: pipeline.transport)
+            if !context.usesToken {
+                context.credential = await policy.credential(for: request, of: origins, on: pipeline.transport)
+            }
         }
         let (body, isChunked) = try await request.curlBody
         return CurlCommand(request, body: body, isChunked: isChunked, options, context: context).text

@@ -289,9 +289,10 @@ struct RecordedExchange: Sendable {
             // A reader may stop before the end.
             if copy.count > 0, !copy.hasEnded { entry.response.content.isTruncated = true }
             if copy.isUnused { entry.response.content.isTruncated = nil }
+        } else if messages == nil, copy == nil, entry.response.content.size > 0 {
+            // The body of a request for a purpose of its own is not copied.
+            entry.response.content.isTruncated = true
         }
-        // That of a request for a purpose of its own is not copied.
-        if copy == nil, messages == nil, entry.response.content.size > 0 { entry.response.content.isTruncated = true }
         return redaction.entry(entry)
     }
 

@@ -140,6 +140,9 @@ struct TaskRegistry: Sendable {
     /// Whether the current call is cancelled: with its task, or by the session.
     var isCurrentCallCancelled: Bool { Task.isCancelled || cancelsCurrentTask }
 
+    /// Whether an error is that of a cancelled call, which an interceptor or a transport may have replaced.
+    func isOfCancellation(_ error: any Error) -> Bool { error is CancellationError || isCurrentCallCancelled }
+
     /// Whether the current task cleans up.
     static var isCleaningUp: Bool { WaitGraph.isWithin { $0 is CleanUp } }
 

@@ -273,6 +273,20 @@ import Testing
         #expect(text.contains("--location") == text.contains("decision"))
     }
 
+    @Test(arguments: [false, true])
+    func `a password of a .netrc file is shown only if the request is sent to the local machine`(usesProxy: Bool)
+        async throws
+    {
+        let directory = try TemporaryDirectory()
+        let path = try directory.write(Data("machine localhost login ada password x".utf8), to: "netrc")
+        let session = SessionManager(on: MockTransport(.text(""))) {
+            $0.authentication.netrcFile = path
+            if usesProxy { $0.proxy = .proxy(Proxy(.http, host: "p.example", port: 1)) }
+        }
+        let command = try await session.curlCommand(for: Request(url: url("http://localhost/")), redacting: false)
+        #expect(command.contains("ada") != usesProxy, "\(command)")
+    }
+
     @Test func `redirects to https are followed from http, too, with the options of TLS`() async throws {
         let text = try await command(configure: {
             $0.redirectPolicy = RedirectPolicy()
