@@ -117,6 +117,30 @@ import Testing
         #expect(failure(revoking) == .revoked)
     }
 
+    @Test func `the chain ends at the root if an intermediate is trusted, too`() async throws {
+        var policy = SecurityPolicy.pinning(
+            [try PublicKeyPin("sha256/" + root.certificate.publicKeySHA256)], backups: [])
+        policy.trustRoots = .pem(intermediate.pemData + root.pemData)
+        let trust = policy.evaluate(chain, for: "localhost").trust
+        #expect(trust.failure == nil)
+        #expect(trust.chain.map(\.der) == chain + [root.certificate.derData])
+        let revoking = try await list(of: root, revoking: [trust.chain[1].serialNumber.uppercased()])
+        policy.revocationLists = .data(try await list(of: intermediate) + revoking)
+        #expect(policy.evaluate(chain, for: "localhost").trust.failure == .revoked)
+    }
+
+    @Test func `a trusted intermediate is the end of the chain if the root has expired`() throws {
+        let root = try TestCertificateAuthority(validity: .expired)
+        let intermediate = try root.intermediate()
+        let chain = [try intermediate.issue().derData, intermediate.certificate.derData]
+        for (roots, failure) in [
+            (root.pemData, .certificateExpired), (intermediate.pemData + root.pemData, nil),
+        ] as [(Data, TransportError.TLSFailure?)] {
+            let trust = policy { $0.trustRoots = .pem(roots) }.evaluate(chain, for: "localhost").trust
+            #expect(trust.failure == failure)
+        }
+    }
+
     @Test(.exitTest) func `evaluations free their memory`() async {
         // In a process of its own, where no other test allocates memory.
         await #expect(processExitsWith: .success) {

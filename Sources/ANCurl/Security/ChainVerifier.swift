@@ -122,13 +122,28 @@ import FoundationEssentials
         }
     }
 
+    /// Verifies the chain up to a self-signed certificate, so that the pins and revocation lists of every authority count;
+    /// if its end is unknown or not current, up to the first certificate that the store has. OpenSSL checks revocation
+    /// before dates.
     private func verify(against store: TrustStore, _ adjust: (OpaquePointer) -> Void = { _ in }) -> Run {
+        let complete = unsafe attempt(against: store, flags: 0, adjust)
+        return switch complete.code == X509_V_OK ? nil : TransportError.TLSFailure(verifyResult: complete.code) {
+        case .unknownAuthority, .selfSigned, .certificateExpired, .certificateNotYetValid:
+            unsafe attempt(against: store, flags: COPENSSL_V_FLAG_PARTIAL_CHAIN, adjust)
+        default: complete
+        }
+    }
+
+    private func attempt(
+        against store: TrustStore, flags: UInt, _ adjust: (OpaquePointer) -> Void
+    ) -> Run {
         guard let context = unsafe X509_STORE_CTX_new() else { return .failed }
         defer { unsafe X509_STORE_CTX_free(context) }
         guard unsafe X509_STORE_CTX_init(context, store.raw, leaf, presented) == 1 else {
             return .failed
         }
         let parameters = unsafe X509_STORE_CTX_get0_param(context)
+        unsafe _ = X509_VERIFY_PARAM_set_flags(parameters, flags)
         unsafe X509_VERIFY_PARAM_set_auth_level(parameters, level)
         if security.policy.validatesDomainName {
             guard unsafe X509_STORE_CTX_set_default(context, "ssl_server") == 1, unsafe setName(parameters) else {

@@ -44,8 +44,6 @@ import FoundationEssentials
         guard let raw = unsafe X509_STORE_new() else { throw .init(failure: .badTrustRoots) }
         unsafe self.raw = unsafe raw
         let parameters = unsafe X509_STORE_get0_param(raw)
-        // A certificate in the store is trusted whether or not it is self-signed.
-        unsafe _ = X509_VERIFY_PARAM_set_flags(parameters, COPENSSL_V_FLAG_PARTIAL_CHAIN)
         if let time = policy.verificationTime {
             unsafe X509_VERIFY_PARAM_set_time(parameters, time_t(clamping: time))
         }
