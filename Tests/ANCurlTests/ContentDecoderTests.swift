@@ -99,7 +99,7 @@ import Testing
                 } catch {
                     switch error {
                     case .malformed, .truncated: break
-                    case .unknownCoding, .tooManyCodings, .tooLarge, .system: Issue.record(error)
+                    case .unknownCoding, .tooManyCodings, .empty, .tooLarge, .system: Issue.record(error)
                     }
                 }
             }
@@ -281,12 +281,27 @@ import Testing
         #expect(try Body.decode([data], codings: ["gzip, gzip"], limit: limit).isEmpty)
     }
 
-    @Test(arguments: [1, 2])
-    func `decoding that has no result pauses`(codingCount: Int) throws {
-        let data = codingCount == 1 ? Body.emptyMembers : try Body.deflated(Body.emptyMembers, .gzip, level: 1)
+    @Test func `bytes without content are refused when they are many`() throws {
+        let most = 1 << 20
+        let bodies = [
+            Body.emptyMembers, try Body.deflated(Data(), .gzip) + Data(count: 2 * most),
+            Data(Body.emptyMembers.prefix(most)),
+        ]
+        for (body, isRefused) in zip(bodies, [true, true, false]) {
+            let result = Result { try Body.decode([body], codings: ["gzip"]) }
+            if isRefused {
+                #expect(throws: ContentDecoder.Failure.empty(.gzip)) { try result.get() }
+            } else {
+                #expect(throws: ContentDecoder.Failure.truncated(.gzip)) { try result.get() }
+            }
+        }
+    }
+
+    @Test func `decoding that has no result pauses`() throws {
+        let data = try Body.deflated(Body.emptyMembers, .gzip, level: 1)
         var limit = DecompressionLimit()
         limit.maximumRatio = nil
-        let codings = [String](repeating: "gzip", count: codingCount)
+        let codings = ["gzip", "gzip"]
         let decoder = try #require(try ContentDecoder(contentEncoding: codings, limit: limit))
         decoder.push(data)
         var pauseCount = 0

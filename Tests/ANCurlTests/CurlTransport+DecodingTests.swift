@@ -180,6 +180,18 @@ import Testing
         }
     }
 
+    @Test func `the limit of a reader counts the decoded bytes`() async throws {
+        try await StubServer.with { server in
+            let short = try Body.deflated(Data("short".utf8), .gzip)
+            #expect(short.count > 20)
+            server.route("/", reply("gzip", short))
+            for (limit, isEnough) in [(5, true), (4, false)] {
+                let body = try? await CurlTransport().stream(server.request()) { try await $1.collect(upTo: limit) }
+                #expect(body == (isEnough ? Data("short".utf8) : nil))
+            }
+        }
+    }
+
     @Test func `an unknown coding is an invalid response`() async throws {
         try await StubServer.with { server in
             server.enqueue(reply("rot13", Data("grkg".utf8)))

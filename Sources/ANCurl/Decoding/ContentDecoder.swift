@@ -28,6 +28,8 @@ import Glibc
 /// | zstd | any number of frames (RFC 8878), windows up to 8 MiB (RFC 9659) | malformed |
 ///
 /// After a gzip member, bytes that begin with 1F 8B are decoded as another member; so a body cut off in it is truncated.
+/// A reader that counts the decoded bytes would wait without end for a body of members without content, or of ignored
+/// bytes: 16 times the decoded bytes and 1 MiB more are permitted.
 package final class ContentDecoder: Sendable {
     /// Held while a step decodes; contended only by concurrent use, which is a programming error.
     private let state: Lock<State>
@@ -68,7 +70,7 @@ package final class ContentDecoder: Sendable {
     /// error.
     ///
     /// - Parameter count: The maximum number of bytes to return, at least 1. No chunk exceeds 64 KiB.
-    /// - Throws: ``Failure/malformed(_:)``, ``Failure/tooLarge(_:)`` or ``Failure/system(_:)``.
+    /// - Throws: ``Failure/malformed(_:)``, ``Failure/empty(_:)``, ``Failure/tooLarge(_:)`` or ``Failure/system(_:)``.
     package func next(upTo count: Int = .max) throws(Failure) -> Data? {
         try state.withLock { state throws(Failure) in try state.next(upTo: max(1, count)) }
     }
@@ -92,6 +94,8 @@ package final class ContentDecoder: Sendable {
         case malformed(Coding)
         /// The body ended before the coding's stream did.
         case truncated(Coding)
+        /// The bytes have too little content.
+        case empty(Coding)
         /// The decoded body exceeds a limit.
         case tooLarge(TransportError.SizeLimit)
         /// A system error in the decoder, such as lack of memory.
@@ -215,6 +219,9 @@ extension ContentDecoder {
             if index == 0 {
                 step = try stages[0].step(raw.prefix(64 << 10))
                 raw = raw.dropFirst(step.consumed)
+                guard stages[0].consumedCount >> 4 <= stages[0].producedCount + 64 << 10 else {
+                    throw .empty(stages[0].coding)
+                }
             } else {
                 step = try stages[index].step(stages[index - 1].output)
                 stages[index - 1].dropOutput(step.consumed)

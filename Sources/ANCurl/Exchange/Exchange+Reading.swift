@@ -23,10 +23,10 @@ extension Exchange: WholeBodySource {
         return try await next(by: decoder)
     }
 
-    /// Returns the next decoded bytes; `receive` learns the number of those received for them.
+    /// Returns the next decoded bytes.
     ///
     /// Decoding does not wait, and may take long after the exchange is over, when cancelling it has no effect.
-    private func next(by decoder: ContentDecoder, _ receive: (Int) throws -> Void = { _ in }) async throws -> Data? {
+    private func next(by decoder: ContentDecoder) async throws -> Data? {
         do {
             while true {
                 try Task.checkCancellation()
@@ -40,7 +40,6 @@ extension Exchange: WholeBodySource {
                     state.withLock { $0.isEndRead = true }
                     return nil
                 }
-                try receive(received.count)
                 decoder.push(received)
             }
         } catch let failure as ContentDecoder.Failure {
@@ -65,14 +64,8 @@ extension Exchange: WholeBodySource {
     /// Decodes a whole body. It does not run on the reader's actor, which decoding could block for a long time.
     @concurrent
     private func collect(by decoder: ContentDecoder, upTo limit: Int) async throws -> Data {
-        var (body, received) = (Data(), 0)
-        func receive(_ count: Int) throws {
-            received += count
-            guard received <= max(0, limit) else {
-                throw TransportError(.responseTooLarge(.body(limit: limit)), context: decodingContext())
-            }
-        }
-        while let chunk = try await next(by: decoder, receive) {
+        var body = Data()
+        while let chunk = try await next(by: decoder) {
             try body.collect(chunk, upTo: limit, decodingContext())
         }
         return body
@@ -152,6 +145,7 @@ extension ContentDecoder.Failure {
         case .tooManyCodings: "more than \(ContentDecoder.maximumCodingCount) content codings"
         case .malformed(let coding): "malformed \(coding.rawValue)"
         case .truncated(let coding): "truncated \(coding.rawValue)"
+        case .empty(let coding): "\(coding.rawValue) with too little content"
         case .tooLarge, .system: ""
         }
     }

@@ -48,7 +48,7 @@ public struct TransferOptions: Hashable, Sendable {
     /// which libcurl depends on in most distributions. The body is decoded in pieces, on the task that reads it. A body
     /// that is malformed or ends within a coding, or has a coding that is not one of these or more than five, causes
     /// ``TransportError/Reason/invalidContentEncoding``; bytes after the end of a gzip, deflate or br stream are
-    /// ignored.
+    /// ignored. It also fails so if more bytes than 1 MiB and 16 times the decoded ones are received.
     ///
     /// A request's own `Accept-Encoding` replaces the default one, which is `identity` for a request with `Range`; none
     /// is added to a request for a WebSocket connection. The head keeps the `Content-Encoding` field. A response with
@@ -60,8 +60,9 @@ public struct TransferOptions: Hashable, Sendable {
     /// to an event source of a session.
     public var decompressionLimit = DecompressionLimit()
 
-    /// The maximum size in bytes of a response body that is collected in memory, both before and after decompression;
-    /// 128 MiB by default. 0 or less permits only empty bodies. Streams and files have no limit.
+    /// The maximum size in bytes of a response body that is collected in memory, after decompression and, except in tasks,
+    /// which decompress it as it arrives, also before; 128 MiB by default. 0 or less permits only empty bodies. Streams
+    /// and files have no limit.
     ///
     /// A larger body fails with ``TransportError/Reason/responseTooLarge(_:)``. The limit of a session's request is the one
     /// that it has before the interceptors, which cannot change it.
