@@ -124,6 +124,8 @@ extension WebSocket {
             var isDiscarding = false
             /// Whether the iteration has ended without an error.
             var isAtEnd = false
+            /// The violation of the protocol for which the connection was failed.
+            var violation: WebSocketViolation?
             /// The different errors that iterating and sending have thrown.
             var errors: [TransportError] = []
             var assembler: MessageAssembler
@@ -142,6 +144,7 @@ extension WebSocket {
                 while true {
                     try Task.checkCancellation()
                     if let message = try input.withLock({ input throws(WebSocketViolation) in
+                        if let violation = input.violation { throw violation }
                         while let frame = input.frames.popLast() {
                             if let message = try input.assembler.add(frame) { return message }
                         }
@@ -159,6 +162,7 @@ extension WebSocket {
             } catch let violation as WebSocketViolation {
                 // RFC 6455 §7.1.7: nothing is processed after the connection was failed.
                 discardInput()
+                input.withLock { $0.violation = violation }
                 link.fail(violation)
                 throw TransportError(violation.failure(limit: options.maximumMessageSize))
             } catch {

@@ -306,6 +306,26 @@ import Testing
         #expect(closure?.reason == (code == nil ? "" : "done"))
     }
 
+    @Test(arguments: [
+        Data([0x81, 1, 0xFF]), Data([0x81, 0x81]), Data([0x82, 126, 0xFF, 0xFF]),
+        Data([0x01, 10] + [UInt8](repeating: 0x61, count: 10) + [0x80, 90] + [UInt8](repeating: 0x61, count: 90)),
+    ])
+    func `a violation of the protocol ends every iteration with its error`(frames: Data) async throws {
+        var options = WebSocketOptions()
+        options.maximumMessageSize = 99
+        let reasons = try await withSocket([.message(.text("a")), .send(frames), .echoMessages()], options) { socket in
+            #expect(await read(socket).0 == [.text("a")])
+            return [await read(socket), await read(socket)]
+        }
+        for (messages, reason) in reasons {
+            #expect(messages.isEmpty)
+            switch reason {
+            case .invalidResponse, .responseTooLarge(.body(limit: 99)): break
+            default: Issue.record("Unexpected: \(String(describing: reason))")
+            }
+        }
+    }
+
     @Test func `another close code is an error after the messages`() async throws {
         let (messages, reason) = try await withSocket(
             [.message(.text("a")), .closeWebSocket(code: 1011, reason: "oops")]) { await read($0) }
