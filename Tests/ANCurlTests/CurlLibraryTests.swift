@@ -60,7 +60,18 @@ import Testing
 
     @Test(
         arguments: [
-            (0x07_58_01, [.lostAnswers, .countedResolvers, .successiveAddresses, .forgottenAttempts]),
+            (
+                0x07_58_01,
+                [
+                    .lostAnswers, .countedResolvers, .successiveAddresses, .forgottenAttempts, .headBesideCookies,
+                    .ignoredExcess,
+                ]
+            ),
+            (
+                0x08_02_00,
+                [.lostAnswers, .countedResolvers, .successiveAddresses, .forgottenAttempts, .ignoredExcess]
+            ),
+            (0x08_05_00, [.lostAnswers, .countedResolvers, .successiveAddresses, .ignoredExcess]),
             (0x08_07_01, [.lostAnswers, .countedResolvers, .successiveAddresses]),
             (0x08_08_00, [.lostAnswers, .countedResolvers, .successiveAddresses, .countedQueue]),
             (0x08_0A_01, [.lostAnswers, .successiveAddresses, .countedQueue]),

@@ -29,6 +29,45 @@ import Testing
         }
     }
 
+    /// The cookies, or the field after them, would be lost.
+    @Test(arguments: [10, 2_990, 3_100, 9_000], [10, 4_000])
+    func `cookies are sent with a URL of any length`(length: Int, size: Int) async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .reply(headers: ["Set-Cookie": "new=1; Path=/"]) }
+            let transport = try CurlTransport()
+            let value = String(repeating: "x", count: size)
+            await transport.features.cookies?.set([Cookie(name: "id", value: value, domain: "127.0.0.1")])
+            let url = server.url("/?q=" + String(repeating: "q", count: length))
+            let first = try #require(HTTPField.Name("X-First"))
+            _ = try await transport.collect(Request(url: url, headers: [first: "1"]))
+            let sent = try #require(server.activity.requests.first).headers
+            #expect(sent.values("Cookie") == ["id=\(value)"])
+            #expect(sent.values("X-First") == ["1"])
+            #expect(await transport.features.cookies?.cookies().map(\.name).contains("new") == true)
+            _ = try? await transport.collect(Request(url: url, headers: [first: "1", .cookie: "own=1"]))
+            for request in server.activity.requests.dropFirst() {
+                #expect(request.headers.values("Cookie") == ["new=1; id=\(value); own=1"])
+                #expect(request.headers.values("X-First") == ["1"])
+            }
+        }
+    }
+
+    @Test func `the engine keeps the limits of libcurl on the cookies of a response`() async throws {
+        try await StubServer.with { server in
+            let many = (0..<60).map { "Set-Cookie: n\($0)=1\r\n" }.joined()
+            let large = "Set-Cookie: large=" + String(repeating: "x", count: 4_200) + "\r\n"
+            server.fallback { _ in .raw("HTTP/1.1 200 OK\r\n\(large)\(many)Content-Length: 0\r\n\r\n") }
+            for host in ["other.test", server.url("/").authority] {
+                let transport = try CurlTransport()
+                let name = HTTPField.Name(constant: "host")
+                _ = try await transport.collect(server.request(headers: [name: host]))
+                let cookies = await transport.features.cookies?.cookies() ?? []
+                #expect(!cookies.contains { $0.name == "large" })
+                #expect(49...50 ~= cookies.count)
+            }
+        }
+    }
+
     @Test func `servers cannot set any number of cookies`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .reply(headers: ["Set-Cookie": "last=1"]) }

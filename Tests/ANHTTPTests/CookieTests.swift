@@ -127,6 +127,42 @@ import Testing
         #expect(!cookie.matches(try .example("http://a.example/")))
     }
 
+    @Test(arguments: ["localhost", "127.0.0.1", "[::1]"])
+    func `a secure cookie is sent to the local host`(host: String) throws {
+        let url = try #require(URL(string: "http://\(host)/"))
+        #expect(Cookie(name: "a", value: "b", domain: HostName(url).text, isSecure: true).matches(url))
+    }
+
+    @Test func `a field has as many cookies as fit, those with longer paths first`() throws {
+        let url = try URL.example("http://a.example/x/y")
+        func cookie(_ name: String, path: String = "/", size: Int = 1) -> Cookie {
+            Cookie(name: name, value: String(repeating: "v", count: size), domain: "a.example", path: path)
+        }
+        let cookies = [cookie("a"), cookie("b", path: "/x"), cookie("c"), cookie("d", path: "/z")]
+        for (size, value, isComplete) in [
+            (100, "b=v; a=v; c=v", true), (14, "b=v; a=v; c=v", true), (13, "b=v; a=v", false), (4, "b=v", false),
+            (3, nil, false), (-1, nil, false),
+        ] as [(Int, String?, Bool)] {
+            #expect(Cookie.field(of: cookies, for: url, below: size) == (value, isComplete))
+        }
+        #expect(Cookie.field(of: [], for: url) == (nil, true))
+        let many = (0..<200).map { cookie("n\($0)") }
+        #expect(Cookie.field(of: many, for: url).value?.split(separator: "; ").count == 150)
+        let large = [cookie("a", size: 4000), cookie("b", size: 4000), cookie("c", size: 4000)]
+        #expect(Cookie.field(of: large, for: url).value?.utf8.count == 8006)
+    }
+
+    @Test func `a cookie of more than 4,096 bytes, or a line of more than 5,000, is ignored`() throws {
+        let url = try URL.example("https://a.example/")
+        func text(_ size: Int) -> String { String(repeating: "v", count: size) }
+        for (field, isStored) in [
+            ("a=" + text(4_095), true), ("a=" + text(4_096), false), (text(4_096) + "=", true),
+            ("a=b; Path=/" + text(4_989), true), ("a=b; Path=/" + text(4_990), false),
+        ] { #expect((Cookie(setCookie: field, from: url) != nil) == isStored) }
+        #expect(Cookie(name: "a", value: text(4_095), domain: "a.example").netscapeLine != nil)
+        #expect(Cookie(name: "a", value: text(4_096), domain: "a.example").netscapeLine == nil)
+    }
+
     private static let now = Date(timeIntervalSince1970: 1_700_000_000)
 
     @Test(arguments: [

@@ -120,6 +120,14 @@ package struct CurlDefects: OptionSet, Sendable {
     /// An authority option that is unset is that of the build (since 5df33efab4).
     package static let restoredRoots = Self(rawValue: 1 << 10)
 
+    /// The head counts towards the limit on the size of the field `Cookie`, of which the beginning is sent if no cookie fits,
+    /// so that the next line becomes its value (fixed by d40e5cc9a3).
+    package static let headBesideCookies = Self(rawValue: 1 << 11)
+
+    /// A connection is used again after a response without a body that was followed by bytes (fixed by d7b6ce64ce): the rest
+    /// of them would be read as the next response.
+    package static let ignoredExcess = Self(rawValue: 1 << 12)
+
     /// The size in bytes of the lines that are sent by all versions.
     static let longestLine = 300 << 10
 
@@ -138,7 +146,8 @@ package struct CurlDefects: OptionSet, Sendable {
         (.droppedFields, 0x08_0D_00..<0x08_16_00), (.countedResolvers, 0..<0x08_09_00),
         (.successiveAddresses, 0..<0x08_10_00), (.forgottenAttempts, 0..<0x08_04_00),
         (.unreadInput, 0x08_16_00..<UInt32.max), (.restoredRoots, 0x08_15_00..<UInt32.max),
-        (.countedQueue, 0x08_08_00..<0x08_10_00),
+        (.countedQueue, 0x08_08_00..<0x08_10_00), (.headBesideCookies, 0..<0x08_02_00),
+        (.ignoredExcess, 0..<0x08_06_00),
     ]
 
     /// Whether a connection can be used again only if no input is waiting, of which its end may be a part.

@@ -14,6 +14,7 @@ import HTTPTypes
 ///
 /// Attaching to a share is safe at any time, because libcurl calls its locks.
 final class HandleShares: Sendable {
+    private let defects: CurlDefects
     private let sessionShare: CurlShare
     private let cookieShare: CurlShare
     /// The handle with which the cookies are read and changed. Used with the lock of the cookies only.
@@ -22,6 +23,7 @@ final class HandleShares: Sendable {
     let cookieFlag = CookieFlag()
 
     init(_ defects: CurlDefects) throws(TransportError) {
+        self.defects = defects
         let kinds =
             [CURL_LOCK_DATA_SSL_SESSION] + (defects.contains(.unlockedLookups) ? [] : [CURL_LOCK_DATA_DNS])
         sessionShare = try CurlShare(kinds)
@@ -69,18 +71,28 @@ final class HandleShares: Sendable {
         return cookies
     }
 
-    /// Returns the cookies for an exchange as the value of a field, those with longer paths first (RFC 6265 §5.4); `nil`
-    /// if there are none, or if it sends none.
-    func text(for exchange: Exchange) -> String? {
-        guard exchange.cookies != .none, cookieFlag.isSet else { return nil }
+    /// Returns the value of the field `Cookie` that libcurl is given: the request's own, after the stored cookies if the
+    /// engine sends them; `nil` for none.
+    ///
+    /// - Throws: ``ANHTTP/TransportError/Reason/invalidRequest(_:)`` if the stored cookies leave no room for the request's
+    ///   own: libcurl would leave them out.
+    func field(for exchange: Exchange, own: String?) throws(TransportError) -> String? {
+        guard exchange.cookies == .engine || own != nil && exchange.cookies == .libcurl, cookieFlag.isSet else {
+            return own
+        }
         let url = exchange.request.url
-        let cookies = cookies().filter { $0.matches(url) && !$0.isExpired() }
-            .sorted { $0.path.utf8.count > $1.path.utf8.count }
-        return cookies.isEmpty ? nil : cookies.map { "\($0.name)=\($0.value)" }.joined(separator: "; ")
+        let isCounted = exchange.cookies == .libcurl && defects.contains(.headBesideCookies)
+        let head = isCounted ? url.absoluteString.utf8.count + url.authority.utf8.count + 200 : 0
+        let stored = Cookie.field(of: cookies(), for: url, below: Cookie.maximumFieldSize - head)
+        guard let own else { return stored.value }
+        guard stored.isComplete else {
+            let reason =
+                "The stored cookies leave no room for the request's own Cookie field of \(own.utf8.count) bytes."
+            throw TransportError(.invalidRequest(.option(reason)))
+        }
+        guard exchange.cookies == .engine, let value = stored.value else { return own }
+        return "\(value); \(own)"
     }
-
-    /// The size from which libcurl leaves out cookies, and the request's own `Cookie` field with them.
-    static let maximumFieldSize = 8190 - "Cookie: ".utf8.count
 
     /// Removes cookies that responses without TLS have set, and that overlay secure ones (RFC 6265bis §5.7): libcurl
     /// checks this only for cookies of the same domain.
@@ -112,7 +124,7 @@ final class HandleShares: Sendable {
         guard !fields.isEmpty else { return }
         withCookies {
             let stored = stored
-            let cookies = fields.compactMap { Cookie(setCookie: $0, from: url, replacing: stored) }
+            let cookies = fields.prefix(Cookie.maximumLineCount).compactMap { Cookie(setCookie: $0, from: url, replacing: stored) }
             guard !url.isHTTPS else { return store(cookies) }
             let secure = stored.filter { $0.isSecure && !$0.isExpired() }
             store(cookies.filter { !secure.contains(where: $0.overlays) })
@@ -192,14 +204,21 @@ enum CookieHandling {
     /// libcurl does both.
     case libcurl
     /// The engine does both: libcurl does not see the messages of a WebSocket connection, and considers another host in a `Host`
-    /// field the host of the cookies, which is that of the URL (RFC 6265 §5.3, §5.4).
+    /// field the host of the cookies, which is that of the URL (RFC 6265 §5.3, §5.4); and see
+    /// ``CurlDefects/headBesideCookies``.
     case engine
 
-    init(_ request: borrowing Request, _ options: borrowing TransferOptions) {
+    init(_ request: borrowing Request, _ options: borrowing TransferOptions, _ defects: CurlDefects) {
         if !(request.handlesCookies ?? options.handlesCookies) {
             self = .none
         } else if request.webSocketOptions != nil
             || request.headers[.host].map({ $0 != request.url.authority }) == true
+        {
+            self = .engine
+        } else if defects.contains(.headBesideCookies),
+            request.url.absoluteString.utf8.count > 3_000
+                || request.transportAuthentication?.server?.scheme == .negotiate
+                || request.transportAuthentication?.proxy?.scheme == .negotiate
         {
             self = .engine
         } else {

@@ -63,7 +63,7 @@ final class Exchange: Sendable {
             sharedOptions.value.connection.unixSocketPath == nil
             && sharedOptions.value.proxy.mayBeUsed(for: request.url)
         proxyUse = mayUseProxy ? sharedOptions.value.proxyUse(for: request) : nil
-        cookies = CookieHandling(request, sharedOptions.value)
+        cookies = CookieHandling(request, sharedOptions.value, context.defects)
         authentication = request.transportAuthentication
         let hasBody =
             if case .none = upload {

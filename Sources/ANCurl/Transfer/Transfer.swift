@@ -92,17 +92,7 @@ final class Transfer: PriorityQueueElement {
             let reason = "A header field is larger than 300 KiB, which this version of libcurl does not send."
             throw TransportError(.invalidRequest(.option(reason)))
         }
-        var cookies = headers.cookies
-        if exchange.cookies == .engine {
-            let stored = loop.context.shares.text(for: exchange)
-            cookies = stored.map { text in cookies.map { "\(text); \($0)" } ?? text } ?? cookies
-        } else if let own = cookies, let stored = loop.context.shares.text(for: exchange),
-            stored.utf8.count >= HandleShares.maximumFieldSize
-        {
-            let reason =
-                "The stored cookies leave no room for the request's own Cookie field of \(own.utf8.count) bytes."
-            throw TransportError(.invalidRequest(.option(reason)))
-        }
+        let cookies = try loop.context.shares.field(for: exchange, own: headers.cookies)
         let version = try loop.context.http2.curlNumber(
             of: exchange.version, isSecure: exchange.isSecure, headSize: headSize)
         allowsHTTP2 = version != CCURL_HTTP_VERSION_1_1

@@ -17,7 +17,7 @@ extension CurlEngine {
             capacity: transfer.exchange.options.streamBufferSize, now: state.now)
         do throws(TransportError) {
             let head = try handshake.head(
-                of: transfer.exchange.request, cookies: context.shares.text(for: transfer.exchange))
+                of: transfer.exchange.request, cookies: try context.shares.field(for: transfer.exchange, own: nil))
             channel.withOutput { $0.append(head) }
         } catch {
             return finish(transfer, .failure(error))

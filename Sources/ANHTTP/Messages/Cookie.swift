@@ -37,8 +37,7 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible {
     public var path: String
     /// Whether the cookie is sent over https only; `false` by default.
     ///
-    /// libcurl also sends such a cookie over http to `localhost`, `127.0.0.1` and `::1`, which it regards as secure. To
-    /// open a WebSocket connection, the cookie is sent with `wss` only.
+    /// Such a cookie is also sent over http to `localhost`, `127.0.0.1` and `::1`, which libcurl regards as secure.
     public var isSecure: Bool
     /// Whether scripts of a web page cannot read the cookie; `false` by default. The attribute has no effect here; it
     /// is kept for other programs that read the stored cookies.
@@ -85,8 +84,40 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible {
         guard let host = Self.host(of: url) else { return false }
         let isInDomain = host == domain || includesSubdomains && host.isBelow(domain)
         return isInDomain && (path == "/" || Self.covers(path, url.path(percentEncoded: true)))
-            && (!isSecure || url.isHTTPS)
+            && (!isSecure || url.isHTTPS || ["localhost", "127.0.0.1", "::1"].contains(host))
     }
+
+    /// Returns the value of the field `Cookie` for a request (RFC 6265 §5.4), as libcurl would write it: of the first 150
+    /// cookies that match, those with longer paths, domains and names first, as many as fit before one that does not; `nil`
+    /// if none does.
+    ///
+    /// - Parameters:
+    ///   - cookies: All cookies in the order in which they were set.
+    ///   - url: The URL of the request.
+    ///   - size: The number of bytes that the value must not reach.
+    package static func field(
+        of cookies: [Cookie], for url: URL, below size: Int = maximumFieldSize
+    ) -> (value: String?, isComplete: Bool) {
+        let matching = cookies.lazy.filter { $0.matches(url) && !$0.isExpired() }.prefix(maximumMatchCount)
+            .map { (rank: ($0.path.utf8.count, $0.domain.utf8.count, $0.name.utf8.count), cookie: $0) }
+            .sorted { $0.rank > $1.rank }
+        var field: String?
+        for (_, cookie) in matching {
+            let longer = (field.map { $0 + "; " } ?? "") + cookie.name + "=" + cookie.value
+            guard longer.utf8.count < size else { return (field, false) }
+            field = longer
+        }
+        return (field, true)
+    }
+
+    /// The limits of libcurl on a request's cookies: the bytes of the value of the field, and the number of cookies.
+    package static let maximumFieldSize = 8190 - "Cookie: ".utf8.count
+    private static let maximumMatchCount = 150
+
+    /// The limits of libcurl on the cookies of a response: the bytes of the value of a `Set-Cookie` field and of a cookie's
+    /// name and value, and the number of fields.
+    private static let (maximumLineSize, maximumPairSize) = (5_000, 4_096)
+    package static let maximumLineCount = 50
 
     /// Returns the host of a URL in the spelling that libcurl compares with the domains of cookies; `nil` if it is empty.
     package static func host(of url: URL) -> String? {
@@ -189,7 +220,7 @@ extension Cookie {
             domain.utf8.first != UInt8(ascii: "#"), hasPrefixAttributes,
             !parts.contains(where: \.hasControlCharacters),
             !name.utf8.contains(where: { $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: ";") }),
-            !value.utf8.contains(UInt8(ascii: ";"))
+            !value.utf8.contains(UInt8(ascii: ";")), name.utf8.count + value.utf8.count <= Self.maximumPairSize
         else { return nil }
         return (isHTTPOnly ? Self.httpOnlyMark : "") + parts.joined(separator: "\t")
     }
@@ -234,11 +265,14 @@ extension Cookie {
     ///     that has not expired, has the same name and path, and includes the subdomains of the `Domain` attribute.
     ///   - now: The time at which the response was received.
     package init?(setCookie text: String, from url: URL, replacing stored: [Cookie] = [], now: Date = .now) {
-        guard let host = Self.host(of: url), text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 })
+        guard let host = Self.host(of: url), text.utf8.count <= Self.maximumLineSize,
+            text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 })
         else { return nil }
         // Bytes are compared, not characters: one of several scalars may begin with a separator.
         let parts = text.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false).map(Self.pair)
-        guard let (name, value) = parts.first, let value, !name.isEmpty else { return nil }
+        guard let (name, value) = parts.first, let value, !name.isEmpty,
+            name.utf8.count + value.utf8.count <= Self.maximumPairSize
+        else { return nil }
         self.init(name: name, value: value, domain: host, path: Self.defaultPath(of: url))
         var maximumAge: Date?
         var named = ""
