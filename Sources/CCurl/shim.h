@@ -64,6 +64,8 @@ typedef curl_socket_t (*ccurl_open_callback)(void *_Nonnull context, curlsocktyp
 typedef int (*ccurl_close_callback)(void *context, curl_socket_t socket);
 typedef int (*ccurl_prerequest_callback)(
     void *_Nonnull context, char *remote, char *local, int remote_port, int local_port);
+typedef int (*ccurl_debug_callback)(
+    CURL *handle, curl_infotype kind, char *_Nonnull bytes, size_t size, void *_Nonnull context);
 typedef int (*ccurl_progress_callback)(
     void *_Nonnull context, curl_off_t, curl_off_t, curl_off_t, curl_off_t);
 typedef int (*ccurl_resolver_callback)(void *state, void *reserved, void *_Nonnull context);
@@ -92,6 +94,10 @@ static inline CURLcode ccurl_set_prerequest_callback(CURL *handle, ccurl_prerequ
 
 static inline CURLcode ccurl_set_progress_callback(CURL *handle, ccurl_progress_callback callback) {
     return curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, callback);
+}
+
+static inline CURLcode ccurl_set_debug_callback(CURL *handle, ccurl_debug_callback callback) {
+    return curl_easy_setopt(handle, CURLOPT_DEBUGFUNCTION, callback);
 }
 
 static inline CURLcode ccurl_set_resolver_callback(CURL *handle, ccurl_resolver_callback callback) {

@@ -200,6 +200,27 @@ import Testing
 
     static let stale: [Script] = [.close, Script([.end(.reset)])]
 
+    /// The rest of the bytes could arrive after the next request, and would be its response.
+    @Test(arguments: [
+        (.head, "200 OK\r\nContent-Length: 10", "0123456789"), (.get, "204 No Content", "x"),
+        (.get, "304 Not Modified", "x"), (.get, "200 OK\r\nContent-Length: 0", "x"),
+        (.get, "200 OK\r\nContent-Length: 1", "xy"), (.get, "200 OK\r\nContent-Length: 1", "x"),
+        (.head, "200 OK\r\nContent-Length: 1", ""),
+    ] as [(HTTPRequest.Method, String, String)])
+    func `a connection with bytes after a response is not used again`(
+        method: HTTPRequest.Method, head: String, rest: String
+    ) async throws {
+        try await StubServer.with { server in
+            server.enqueue(Script([.send(Data("HTTP/1.1 \(head)\r\n\r\n\(rest)".utf8))]))
+            server.fallback { _ in .text("good") }
+            let transport = try CurlTransport()
+            _ = try await transport.collect(Request(method: method, url: server.url("/")))
+            #expect(try await transport.text(server.request()) == "good")
+            let isWhole = method == .head ? rest.isEmpty : rest == "x" && head.hasSuffix("1")
+            #expect(server.activity.requests.map(\.connection) == [0, isWhole ? 0 : 1])
+        }
+    }
+
     @Test(arguments: [HTTPRequest.Method.get, .head, .put, .delete, .options], stale)
     func `a request is repeated once after its connection turns out to be dead`(
         method: HTTPRequest.Method, death: Script

@@ -2,6 +2,7 @@
 
 import ANHTTP
 import CCurl
+import HTTPTypes
 
 /// Whether a connection may carry another request after the current one.
 ///
@@ -14,6 +15,7 @@ import CCurl
 /// | HTTP/2 and HTTP/3, shared | anything | yes |
 /// | HTTP/1.1 | a response to a request whose body was not sent completely: the server may take the next request for the rest of the body | no |
 /// | | an error in response to a body of 64 KiB or more: the server may close the connection without reading it, as gunicorn does | no |
+/// | | bytes after a response without a body | no |
 /// | | anything else | yes, unless libcurl finds it unusable |
 package struct ConnectionReuse {
     /// The kind of the connection.
@@ -72,6 +74,27 @@ extension Transfer {
     func reviewReuse(after progress: ConnectionReuse.Progress) {
         let isForbidden = !ConnectionReuse.isAllowed(on: connectionKind, after: progress)
         if state.connection.forbidReuse(isForbidden) { try? handle.set(CURLOPT_FORBID_REUSE, isForbidden) }
+    }
+
+    /// Looks for bytes that follow the head of a response without a body in the same read, of which libcurl tells only in a
+    /// text. See ``CurlDefects/ignoredExcess`` and CURLOPT_DEBUGFUNCTION(3).
+    func watchExcess() {
+        let framing = state.parser.framing
+        guard loop.context.defects.contains(.ignoredExcess), !framing.isMultiplexed,
+            framing.hasNoBody || framing.contentLength == 0 || exchange.request.method == .head
+        else { return }
+        unsafe try? handle.set(CURLOPT_DEBUGDATA, pointer: Unmanaged.passUnretained(self).toOpaque())
+        unsafe _ = ccurl_set_debug_callback(handle.raw) { _, kind, bytes, size, context in
+            let text = unsafe UnsafeRawBufferPointer(start: bytes, count: size)
+            if kind == CURLINFO_TEXT, unsafe text.starts(with: "Excess found".utf8) {
+                let transfer = unsafe Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
+                if transfer.state.connection.forbidReuse(true) {
+                    try? transfer.handle.set(CURLOPT_FORBID_REUSE, true)
+                }
+            }
+            return 0
+        }
+        try? handle.set(CURLOPT_VERBOSE, true)
     }
 
     private var connectionKind: ConnectionReuse.Kind {

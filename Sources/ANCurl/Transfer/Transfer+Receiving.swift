@@ -172,6 +172,7 @@ extension Transfer {
                 loop.context.shares.limitCookies()
                 try receiveHandshake(head)
                 reviewReuse(after: .answered(status: head.status.code, sentPart))
+                watchExcess()
                 switch use(of: head) {
                 case .response:
                     state.receiving.beginBody()
