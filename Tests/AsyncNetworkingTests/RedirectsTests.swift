@@ -83,7 +83,7 @@ import Testing
         ("/echo/a%2Fb[1].zip", "http://a.example/echo/a%2Fb%5B1%5D.zip"),
         ("?u=http%3A%2F%2Fa.b%2F&v=<x>", "http://a.example/v1/x?u=http%3A%2F%2Fa.b%2F&v=%3Cx%3E"),
         ("http://b.example/a/../c", "http://b.example/c"),
-        ("", "http://a.example/v1/x?q=1"),
+        ("?q=1", "http://a.example/v1/x?q=1"),
     ])
     func `Location is resolved against the URL of the redirected request`(location: String, expected: String)
         async throws
@@ -131,10 +131,15 @@ import Testing
         #expect(transport.requests.count == 1)
     }
 
-    @Test func `a redirect without a Location is returned as the response`() async throws {
-        let transport = MockTransport(.status(.found))
-        let response = try await SessionManager(on: transport).data(for: Request(url: url("http://a.example/")))
-        #expect(response.statusCode == 302)
+    @Test(arguments: [HTTPResponse.Status.found, .temporaryRedirect], [nil, ""] as [String?])
+    func `a redirect without a Location is returned as the response`(
+        status: HTTPResponse.Status, location: String?
+    ) async throws {
+        let transport = MockTransport(location.map { .redirect(status, to: $0) } ?? .status(status))
+        let request = try Request(method: .post, url: url("http://a.example/"), body: .string("order"))
+        let response = try await SessionManager(on: transport).data(for: request)
+        #expect(response.statusCode == status.code)
+        #expect(transport.requests.count == 1)
     }
 
     @Test func `redirects are returned as responses if they are not followed`() async throws {

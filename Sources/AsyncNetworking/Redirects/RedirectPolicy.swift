@@ -15,7 +15,7 @@ public import HTTPTypes
 ///
 /// A request that becomes GET loses its trailers and the fields that describe the body: `Content-Type` and all others
 /// that begin with `Content-`, `Digest`, `Repr-Digest`, `Last-Modified`, `Trailer`, `Transfer-Encoding` and `Expect`.
-/// Other statuses, and responses without `Location`, are not redirects but responses. A `Location` is resolved against
+/// Other statuses, and responses without a `Location` or with an empty one, are not redirects but responses. A `Location` is resolved against
 /// the URL of the request; existing escapes are kept, and characters that are invalid in URLs are percent-encoded. One that does not lead to an http or https URL with a host, such as `app://callback`, fails with
 /// ``SessionError/RedirectFailure/location(_:)``; to receive such a redirect as the response, use ``none``. For a
 /// WebSocket connection it may also be a ws or wss URL.
@@ -86,7 +86,8 @@ public struct RedirectPolicy: Sendable {
         return copy
     }
 
-    /// Returns the request to send after a response, or `nil` if the response is not a redirect with a `Location`.
+    /// Returns the request to send after a response, or `nil` if the response is not a redirect with a `Location`. An empty
+    /// one would be the URL of the request itself.
     ///
     /// - Parameter strictURL: Returns the URL that a request is sent to if it has the given one.
     @inline(never)
@@ -94,7 +95,7 @@ public struct RedirectPolicy: Sendable {
         after head: ResponseHead, to request: Request, strictURL: (URL, Request) -> URL = { url, _ in url }
     ) throws(SessionError) -> Request? {
         guard isEnabled, [301, 302, 303, 307, 308].contains(head.status.code),
-            let location = head.headers.first(where: { $0.name == .location })?.reference
+            let location = head.headers.first(where: { $0.name == .location && !$0.value.isEmpty })?.reference
         else { return nil }
         var next = request
         next.url = try target(
