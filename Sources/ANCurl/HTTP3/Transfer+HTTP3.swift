@@ -159,7 +159,10 @@ extension Transfer {
     /// Decides what a failure says about the alternative service, and reports it if it has failed. Returns whether the
     /// request must be sent again without it. Only requests that may be repeated have one.
     func leavesAlternative(after failure: AlternativeFailure.Cause) -> Bool {
-        guard let route = state.alternative, !state.parser.hasBegun else { return false }
+        // Nothing was tried while the request waited, or if this process has no room for another socket.
+        guard let route = state.alternative, !state.parser.hasBegun, state.clock.leftQueue != nil,
+            ![EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(state.connection.socketError)
+        else { return false }
         if case .error = failure, state.failure != nil || uploadError != nil { return false }
         let verdict = AlternativeFailure(
             cause: failure, isRacing: exchange.isRacing(route), isOnHTTP3: state.connection.isHTTP3,
@@ -181,7 +184,7 @@ extension Transfer {
         }
         let timeouts = exchange.options.timeouts
         let least = [timeouts.connect, timeouts.total].compactMap(\.self).min().map { $0 / 4 }
-        return TransferClock.Limit(kind: .connect, duration: min(least ?? .seconds(2), .seconds(2)), since: start)
+        return state.clock.limit(.connect, min(least ?? .seconds(2), .seconds(2)), since: start)
     }
 }
 

@@ -87,13 +87,19 @@ extension Transfer {
         case CURLE_OUT_OF_MEMORY, .tooLarge:
             return exceededLimit ?? .internalInconsistency("Out of memory.")
         case CURLE_OPERATION_TIMEDOUT:
-            // Its limits are those of the loop, and later.
+            // Its limits are those of the loop, and later, unless the loop was late.
             let passed = nextLimit.flatMap { $0.deadline <= loop.now ? $0.duration : nil }
-            context.timeLimit = passed ?? exchange.options.timeouts.total
+            context.timeLimit = passed ?? exchange.options.timeouts.total ?? passedConnectLimit
             return context.timeLimit == nil ? .cannotConnect(.systemTimeout) : .timedOut(timeoutPhase)
         default:
             return .internalInconsistency(unsafe String(cString: curl_easy_strerror(code)))
         }
+    }
+
+    /// The limit on connecting, if libcurl's has passed.
+    private var passedConnectLimit: Duration? {
+        guard connectLimit != nil, state.clock.connected == nil, let start = state.clock.leftQueue else { return nil }
+        return exchange.options.timeouts.connect.flatMap { start.advanced(by: $0) <= loop.now ? $0 : nil }
     }
 
     private static let noIdentity = "The server asked for a client certificate, and none was given."

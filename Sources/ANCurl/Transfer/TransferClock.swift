@@ -116,7 +116,8 @@ package struct TransferClock {
         return earlier(step)
     }
 
-    private func limit(_ kind: Limit.Kind, _ duration: Duration?, since start: MonotonicInstant) -> Limit? {
+    /// Returns the limit of a phase; `nil` without a duration. The time in which the loop could not run does not count.
+    package func limit(_ kind: Limit.Kind, _ duration: Duration?, since start: MonotonicInstant) -> Limit? {
         duration.map { Limit(kind: kind, duration: $0, since: start.advanced(by: lateness)) }
     }
 
