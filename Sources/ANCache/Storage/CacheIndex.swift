@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
 import ANSystem
 
 /// The entries of a cache: which exist, which of them are in memory, and which were used least recently.
@@ -21,14 +22,15 @@ package struct CacheIndex: Sendable {
     private var memoryUses = BinaryHeap<Use>()
     /// The number of bytes in files.
     private(set) var diskBytes: Int64 = 0
-    /// The number of invalidations so far, and the last one of a key or, above a number of keys, of any.
-    private(set) var invalidations: UInt64 = 0
+    /// The last invalidation of a key or, above a number of keys, of any.
     private var invalidated: [CacheKey: Invalidation] = [:]
     private var allInvalidated: Invalidation?
 
-    /// An invalidation: its number, and its time, by which entries of other processes are compared.
+    /// An invalidation.
     private struct Invalidation {
-        let number: UInt64
+        /// The position of the last request of this process that was sent before.
+        let order: UInt64
+        /// The time, by which entries of other processes are compared.
         let time: CacheTime
     }
 
@@ -207,12 +209,11 @@ package struct CacheIndex: Sendable {
     ///   - time: The time of the invalidation. A later one of the same requests counts, unless it is in the future,
     ///     because the system's clock was ahead.
     mutating func invalidate(_ key: CacheKey?, at time: CacheTime) {
-        invalidations += 1
         let key = invalidated.count < Self.few ? key : nil
         let earlier: [Invalidation?] =
             if let key { [lastInvalidation(key)] } else { invalidated.values.map { $0 } + [allInvalidated] }
         let last = earlier.compactMap { $0?.time }.max() ?? time
-        let invalidation = Invalidation(number: invalidations, time: max(time, min(last, .now)))
+        let invalidation = Invalidation(order: ResponseHead.Sending.lastOrder, time: max(time, min(last, .now)))
         if let key {
             invalidated[key] = invalidation
         } else {
@@ -220,9 +221,9 @@ package struct CacheIndex: Sendable {
         }
     }
 
-    /// Returns whether a key was invalidated since ``invalidations`` had a value.
-    func isInvalidated(_ key: CacheKey, since start: UInt64) -> Bool {
-        lastInvalidation(key).map { $0.number > start } ?? false
+    /// Returns whether a key was invalidated since the request of this process with a position was sent.
+    func isInvalidated(_ key: CacheKey, since order: UInt64) -> Bool {
+        order != 0 && lastInvalidation(key).map { $0.order >= order } ?? false
     }
 
     private func lastInvalidation(_ key: CacheKey) -> Invalidation? { invalidated[key] ?? allInvalidated }

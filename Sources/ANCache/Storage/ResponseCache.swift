@@ -157,15 +157,11 @@ public final class ResponseCache: Sendable {
 
     /// Adds an entry and removes those that it replaces. If the disk fails, nothing is added.
     ///
-    /// - Parameters:
-    ///   - start: The value of ``invalidations`` when the request was sent; `nil` if it does not matter. If the key was
-    ///     invalidated since, nothing is added.
-    ///   - replaced: Whether a stored response is replaced. If one of them is newer, nothing is added; see
-    ///     ``CacheEntry/isNewer(than:)``.
-    package func insert(
-        _ entry: CacheEntry, _ key: CacheKey, since start: UInt64? = nil,
-        replacing replaced: (StoredResponse) -> Bool
-    ) {
+    /// If the key was invalidated since the request was sent, nothing is added either.
+    ///
+    /// - Parameter replaced: Whether a stored response is replaced. If one of them is newer, nothing is added; see
+    ///   ``CacheEntry/isNewer(than:)``.
+    package func insert(_ entry: CacheEntry, _ key: CacheKey, replacing replaced: (StoredResponse) -> Bool) {
         guard entry.response.bodyLength <= limits.longestBody(hasDisk: disk != nil) else {
             return discardBody(of: entry, key)
         }
@@ -192,7 +188,7 @@ public final class ResponseCache: Sendable {
                 return remove(key) { slot in old.contains { $0.id == slot.id } }
             }
             let known = Set(slots.map(\.id)).union([entry.id])
-            isAdded = add(entry, key, place.name, since: start) { current in
+            isAdded = add(entry, key, place.name) { current in
                 // One that was added meanwhile must be compared with the entry, too.
                 known.isSuperset(of: current) ? old.map(\.id) : nil
             }
@@ -212,13 +208,13 @@ public final class ResponseCache: Sendable {
     }
 
     /// Replaces an entry by an update of it, which has the same body, unless the entry is not there any more, or its key
-    /// was invalidated since ``invalidations`` had a value.
+    /// was invalidated since the request of the update was sent.
     ///
     /// - Returns: `false` if the disk fails. The entry then stays.
-    package func update(_ old: CacheEntry, to entry: CacheEntry, _ key: CacheKey, since start: UInt64) -> Bool {
+    package func update(_ old: CacheEntry, to entry: CacheEntry, _ key: CacheKey) -> Bool {
         do throws(SystemError) {
             let files = try disk?.write(entry, key: key)
-            let isAdded = add(entry, key, files, since: start) { $0.contains(old.id) ? [old.id] : nil }
+            let isAdded = add(entry, key, files) { $0.contains(old.id) ? [old.id] : nil }
             if !isAdded, let files { removeFiles(files, of: entry, key) }
             return true
         } catch {
@@ -229,13 +225,12 @@ public final class ResponseCache: Sendable {
     /// Adds an entry in place of those that `replaced` returns, given the numbers of the entries of the key. If it returns
     /// `nil`, nothing is added, and the result is `false`.
     private func add(
-        _ entry: CacheEntry, _ key: CacheKey, _ files: EntryName?, since start: UInt64?,
-        replacing replaced: ([UInt64]) -> [UInt64]?
+        _ entry: CacheEntry, _ key: CacheKey, _ files: EntryName?, replacing replaced: ([UInt64]) -> [UInt64]?
     ) -> Bool {
         let removals: [CacheIndex.Removal]? = index.withLock { index in
             guard var old = replaced(index.slots(key).map(\.id)) else { return nil }
             index.insert(entry, key: key, name: files)
-            if let start, index.isInvalidated(key, since: start) { old.append(entry.id) }
+            if index.isInvalidated(key, since: entry.order) { old.append(entry.id) }
             return index.remove(key) { old.contains($0.id) } + index.limitVariants(key)
         }
         guard let removals else { return false }
@@ -277,9 +272,6 @@ public final class ResponseCache: Sendable {
             return replaced(old.response) ? (slot.id, old.isNewer(than: entry)) : nil
         }
     }
-
-    /// The number of invalidations so far, for ``insert(_:_:since:replacing:)``.
-    package var invalidations: UInt64 { index.withLock(\.invalidations) }
 
     /// Returns a writer for the body of an entry.
     package func writer(_ key: CacheKey) -> CacheWriter {

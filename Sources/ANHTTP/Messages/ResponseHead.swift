@@ -86,6 +86,9 @@ public struct ResponseHead: Sendable {
             self.time = time
             order = Self.last.add(1, ordering: .relaxed).newValue
         }
+
+        /// The position of the last request that was sent so far; 0 if none was.
+        package static var lastOrder: UInt64 { last.load(ordering: .relaxed) }
     }
 
     private mutating func set<Value>(_ property: WritableKeyPath<Contents, Value>, to value: Value) {

@@ -18,21 +18,18 @@ final class CacheLookup: Sendable {
     let flight: RequestFlights.Flight?
     private let sent: Request
     private let key: CacheKey
-    /// The number of invalidations before the request.
-    private let start: UInt64
 
     init(_ request: Request, _ policy: CachePolicy, laterChange: FieldChange, in session: SessionCache) {
         self.session = session
         sent = request
         self.request = session.request(request, policy, laterChange: laterChange)
         key = CacheKey(target: self.request.target)
-        start = session.cache.invalidations
         flight = nil
     }
 
     private init(_ lookup: CacheLookup, leading flight: RequestFlights.Flight) {
         (session, request, sent) = (lookup.session, lookup.request, lookup.sent)
-        (key, start, self.flight) = (lookup.key, lookup.start, flight)
+        (key, self.flight) = (lookup.key, flight)
     }
 
     /// Returns the look-up of a request that leads a flight.
@@ -185,7 +182,7 @@ final class CacheLookup: Sendable {
             await withFiles {
                 if Storability.permitsKeeping(head) {
                     guard !request.directives.noStore else { return }
-                    let isUpdated = session.cache.update(entry, to: updated, key, since: start)
+                    let isUpdated = session.cache.update(entry, to: updated, key)
                     // One that is not validated before its next use could contradict the update.
                     if !isUpdated, entry.response.answersAtOnce(at: times.response) {
                         session.cache.remove(entry, key)
@@ -214,7 +211,7 @@ final class CacheLookup: Sendable {
                 let old = entries[index]
                 await withFiles {
                     let invalidated = old.with(old.response.invalidated(), order: old.order)
-                    if !session.cache.update(old, to: invalidated, key, since: start) {
+                    if !session.cache.update(old, to: invalidated, key) {
                         session.cache.remove(old, key)
                     }
                 }
@@ -333,7 +330,7 @@ final class CacheLookup: Sendable {
             entry = CacheEntry(stored, body: body, order: times.order)
         }
         await withFiles { [entry] in
-            session.cache.insert(entry, key, since: start) {
+            session.cache.insert(entry, key) {
                 CacheDecision.isReplaced($0, by: entry.response, to: request)
             }
         }

@@ -410,6 +410,27 @@ import Testing
         #expect(try await origin.get(from: manager) == "3 200 network")
     }
 
+    @Test(arguments: [false, true])
+    func `a request that waits for an invalidation and is sent after it is stored`(isStoredMeanwhile: Bool) async throws {
+        origin.fields = [.cacheControl: "max-age=60"]
+        let (isFirst, other) = (Lock(true), origin.manager())
+        let manager = origin.manager { [origin] in
+            $0.attemptInterceptors = [
+                Intercepting { request, next in
+                    if isFirst.withLock({ $0 }) {
+                        isFirst.set(\.self, to: false)
+                        _ = try await other.data(for: Request(method: .post, url: request.url))
+                        if isStoredMeanwhile { #expect(try await origin.get(from: other) == "2 200 network") }
+                    }
+                    return try await next(request)
+                }
+            ]
+        }
+        let number = isStoredMeanwhile ? 3 : 2
+        #expect(try await origin.get(from: manager) == "\(number) 200 network")
+        #expect(try await origin.get(from: manager) == "\(number) 200 cache")
+    }
+
     @Test func `a response that comes from another session is as old as its request`() async throws {
         let other = Origin()
         let session = other.manager()
