@@ -290,6 +290,8 @@ final class Pipeline: Sendable {
         if call.scope?.isOver == true { throw CancellationError() }
         let (events, number) = call.beginExchange(of: request)
         let sending = cache?.beginSending()
+        var request = request
+        if let sending { request[ResponseHead.Sending.self] = sending }
         do {
             // The events, which the task keeps, have the request without a reference to the task.
             var response =

@@ -165,6 +165,7 @@ extension Transfer {
         joinStream()
         expectSendFailure()
         state.repeating.send()
+        exchange.request[ResponseHead.Sending.self]?.note()
         // libcurl does not read a body of length 0.
         if case .channel(let channel) = exchange.upload, channel.length == 0 { channel.demand() }
         state.clock.connect(at: loop.now)

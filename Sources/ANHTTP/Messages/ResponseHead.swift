@@ -70,25 +70,39 @@ public struct ResponseHead: Sendable {
         set { set(\.sending, to: newValue) }
     }
 
-    /// When a request was sent.
-    package struct Sending: Sendable {
+    /// When a request was sent, as a value of the request and of the head of its response: it begins with the time at which
+    /// the transport got the request, and libcurl's replaces that when a connection is ready for it.
+    package final class Sending: Sendable {
+        private let now: @Sendable () -> Int64
+        private let notedTime: Atomic<Int64>
+        private let notedOrder: Atomic<UInt64>
+
         /// The time in milliseconds since 1970.
-        package let time: Int64
+        package var time: Int64 { notedTime.load(ordering: .relaxed) }
         /// The position among the requests of the process, of which a cache may get the responses of any, starting at 1.
-        package let order: UInt64
+        package var order: UInt64 { notedOrder.load(ordering: .relaxed) }
 
         private static let last = Atomic<UInt64>(0)
 
         /// Creates the value of a request that is sent now, with the next position.
         ///
-        /// - Parameter time: The time in milliseconds since 1970.
-        package init(time: Int64) {
-            self.time = time
-            order = Self.last.add(1, ordering: .relaxed).newValue
+        /// - Parameter now: Returns the time in milliseconds since 1970.
+        package init(now: @escaping @Sendable () -> Int64) {
+            self.now = now
+            notedTime = Atomic(now())
+            notedOrder = Atomic(Self.next)
+        }
+
+        /// Notes that the request is sent now, or once more.
+        package func note() {
+            notedTime.store(now(), ordering: .relaxed)
+            notedOrder.store(Self.next, ordering: .relaxed)
         }
 
         /// The position of the last request that was sent so far; 0 if none was.
         package static var lastOrder: UInt64 { last.load(ordering: .relaxed) }
+
+        private static var next: UInt64 { last.add(1, ordering: .relaxed).newValue }
     }
 
     private mutating func set<Value>(_ property: WritableKeyPath<Contents, Value>, to value: Value) {
@@ -225,4 +239,9 @@ package struct ContentRange: Hashable, Sendable {
 extension ResponseHead {
     /// The range in the first `Content-Range` field; `nil` if it is missing or malformed.
     package var contentRange: ContentRange? { headers.first(.contentRange).flatMap(ContentRange.init) }
+}
+
+extension ResponseHead.Sending: CallAttribute {
+    /// The attribute of a request of a session without a cache.
+    package static var defaultValue: ResponseHead.Sending? { nil }
 }

@@ -50,7 +50,7 @@ final class SessionCache: Sendable {
 
     /// Returns the time and the position of a request that is sent now.
     func beginSending() -> ResponseHead.Sending {
-        ResponseHead.Sending(time: now().milliseconds)
+        ResponseHead.Sending { [now] in now().milliseconds }
     }
 
     /// Returns a request as the rules see it.

@@ -104,6 +104,37 @@ import Testing
         }
     }
 
+    @Test func `the time for which a request waits for a connection is no age of its response`() async throws {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            server.enqueue(Script([.wait(gate), .reply(Reply())]))
+            server.fallback { _ in
+                .data(Data("a".utf8), headers: ["Cache-Control": "max-age=10"])
+            }
+            let (seconds, begun) = (Lock(Int64(1_000)), Lock(0))
+            let manager = SessionManager(for: server) {
+                $0.cache = .memory()
+                $0.now = { CacheTime(seconds: seconds.withLock(\.self)) }
+                $0.connectionLimits.maximumConnectionsPerHost = 1
+                $0.attemptInterceptors = [
+                    Intercepting { request, next in
+                        begun.withLock { $0 += 1 }
+                        return try await next(request)
+                    }
+                ]
+            }
+            let slow = Task { try await manager.get("slow") }
+            try await server.requests(count: 1)
+            let waiting = Task { try await get("/", from: manager) }
+            try await eventually { begun.withLock { $0 } == 2 }
+            seconds.set(\.self, to: 1_060)
+            gate.open()
+            _ = try await slow.value
+            #expect(try await waiting.value.hasSuffix("network"))
+            #expect(try await get("/", from: manager).hasSuffix("cache"))
+        }
+    }
+
     @Test func `a request without cookies is not answered by a response to one with them`() async throws {
         try await StubServer.with { server in
             server.route("/", .data(Data("a".utf8), headers: ["Cache-Control": "max-age=60"]))
