@@ -137,11 +137,19 @@ final class SessionCache: Sendable {
                 parts += [key.region, key.service]
             }
         }
-        if let options = request.sharedOptions, options.hasSecurity || options.value.tls.trustRoots != .system {
-            parts += ["security", "\(partition)"]
-            if let identity = options.value.tls.identity(for: HostName(request.url)) { parts += [identity.source] }
+        return parts + security(of: request)
+    }
+
+    /// Returns what protects a request besides the system's authorities and the name of the host; empty for nothing.
+    private func security(of request: Request) -> [String] {
+        guard let options = request.sharedOptions, options.hasSecurity || options.value.tls.trustRoots != .system else {
+            return []
         }
-        return parts
+        let (tls, host) = (options.value.tls, HostName(request.url))
+        let identity = tls.identity(for: host)
+        guard identity != nil || tls.identityChooser != nil || tls.trust(for: host) != TLSOptions().trust(for: host)
+        else { return [] }
+        return ["security", "\(partition)"] + (identity.map { [$0.source] } ?? [])
     }
 
     private func handlesCookies(_ request: Request) -> Bool {

@@ -411,7 +411,8 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `a request that waits for an invalidation and is sent after it is stored`(isStoredMeanwhile: Bool) async throws {
+    func `a request that waits for an invalidation and is sent after it is stored`(isStoredMeanwhile: Bool) async throws
+    {
         origin.fields = [.cacheControl: "max-age=60"]
         let (isFirst, other) = (Lock(true), origin.manager())
         let manager = origin.manager { [origin] in
@@ -576,6 +577,14 @@ import Testing
         #expect(try await origin.get(from: origin.manager()) == "2 200 network")
         #expect(try await origin.get(from: privateRoots) == "3 200 network")
         #expect(try await origin.get(from: careless) == "1 200 cache")
+        let ownPolicy = origin.manager { $0.tls.hostPolicies["a.example"] = .pinning([], backups: []) }
+        #expect(try await origin.get(from: ownPolicy) == "4 200 network")
+        // What is of other hosts, or protects nothing, does not matter.
+        let others = origin.manager {
+            $0.tls.hostPolicies["b.example"] = .pinning([], backups: [])
+            $0.tls.keyLogPath = "/keys"
+        }
+        #expect(try await origin.get(from: others) == "2 200 cache")
     }
 
     @Test(arguments: [nil, "ada"])
