@@ -202,10 +202,10 @@ extension Exchange {
     ///
     /// - Throws: ``TransportError/Reason/unsupported(_:)``
     func checkHTTP3() throws(TransportError) {
-        let policy = options.httpVersion
+        let policy = version
         guard policy == .http3 || policy == .http3Only else { return }
         guard try CurlLibrary.current.get().hasHTTP3 else { throw TransportError(.unsupported(.http3)) }
-        guard policy == .http3Only, webSocket == nil else { return }
+        guard policy == .http3Only else { return }
         guard isSecure else { throw TransportError(.unsupported("HTTP/3 without TLS")) }
         guard !bypassesQUIC else {
             throw TransportError(.unsupported("HTTP/3 through a proxy or a Unix-domain socket"))
