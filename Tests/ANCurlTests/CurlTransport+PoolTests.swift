@@ -201,12 +201,13 @@ import Testing
     static let stale: [Script] = [.close, Script([.end(.reset)])]
 
     /// The rest of the bytes could arrive after the next request, and would be its response.
-    @Test(arguments: [
-        (.head, "200 OK\r\nContent-Length: 10", "0123456789"), (.get, "204 No Content", "x"),
-        (.get, "304 Not Modified", "x"), (.get, "200 OK\r\nContent-Length: 0", "x"),
-        (.get, "200 OK\r\nContent-Length: 1", "xy"), (.get, "200 OK\r\nContent-Length: 1", "x"),
-        (.head, "200 OK\r\nContent-Length: 1", ""),
-    ] as [(HTTPRequest.Method, String, String)])
+    @Test(
+        arguments: [
+            (.head, "200 OK\r\nContent-Length: 10", "0123456789"), (.get, "204 No Content", "x"),
+            (.get, "304 Not Modified", "x"), (.get, "200 OK\r\nContent-Length: 0", "x"),
+            (.get, "200 OK\r\nContent-Length: 1", "xy"), (.get, "200 OK\r\nContent-Length: 1", "x"),
+            (.head, "200 OK\r\nContent-Length: 1", ""),
+        ] as [(HTTPRequest.Method, String, String)])
     func `a connection with bytes after a response is not used again`(
         method: HTTPRequest.Method, head: String, rest: String
     ) async throws {

@@ -124,7 +124,9 @@ final class HandleShares: Sendable {
         guard !fields.isEmpty else { return }
         withCookies {
             let stored = stored
-            let cookies = fields.prefix(Cookie.maximumLineCount).compactMap { Cookie(setCookie: $0, from: url, replacing: stored) }
+            let cookies = fields.prefix(Cookie.maximumLineCount).compactMap {
+                Cookie(setCookie: $0, from: url, replacing: stored)
+            }
             guard !url.isHTTPS else { return store(cookies) }
             let secure = stored.filter { $0.isSecure && !$0.isExpired() }
             store(cookies.filter { !secure.contains(where: $0.overlays) })

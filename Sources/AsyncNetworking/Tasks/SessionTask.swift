@@ -251,8 +251,8 @@ public struct AnySessionTask: Hashable, Identifiable, Sendable {
     /// `https` replaces `wss` and `http` replaces `ws`; for an event source, it contains the header fields that the
     /// source adds.
     ///
-    /// For the validation of a cached response in the background it is the request as it is sent, including the
-    /// session's header fields and possibly credentials in `Authorization`.
+    /// For the validation of a cached response in the background it is the request that the response has answered, with the
+    /// session's header fields and possibly credentials in `Authorization`, but not the conditions that are sent.
     public var request: Request? {
         switch origin {
         case .task(let core): core.request

@@ -92,7 +92,8 @@ public struct WebSocket: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let core: Core
 
-        /// Returns the next message; `nil` after the connection was closed normally, and in all later calls.
+        /// Returns the next message; `nil` after the connection was closed normally, and in all later calls. A violation of
+        /// the protocol is thrown by all later calls.
         ///
         /// - Throws: ``ANHTTP/TransportError``, with the reason ``ANHTTP/TransportError/Reason/webSocketClosed(_:)`` if
         ///   the server closed the connection with another code than 1000 or 1001,
