@@ -117,7 +117,11 @@ package final class UnsizedFile: Sendable {
                     pollfd(fd: wakeup, events: Int16(POLLIN), revents: 0),
                 ]
                 let count = unsafe poll(&entries, 2, -1)
-                guard count >= 0 || errno == EINTR else { throw SystemError.last("poll") }
+                guard count >= 0 else {
+                    // Until it has a writer, reading a pipe gives its end.
+                    if errno == EINTR { continue }
+                    throw SystemError.last("poll")
+                }
                 if entries[1].revents != 0 { return [] }
                 var bytes = [UInt8](repeating: 0, count: limit)
                 let received = unsafe read(descriptor, &bytes, limit)

@@ -44,6 +44,21 @@ import Testing
         }
     }
 
+    /// In a process of its own: glibc sends a signal to each thread, which none can block, to change the user of all.
+    @Test(.exitTest) func `a signal does not end a pipe that has no writer yet`() async {
+        await #expect(processExitsWith: .success) {
+            let path = "/tmp/an-pipe-\(UUID().uuidString)"
+            try unsafe #require(mkfifo(path, 0o600) == 0)
+            defer { unsafe unlink(path) }
+            let task = Task { try await UnsizedFile(path: path).next(upTo: 10) }
+            try await eventually { try isThreadAsleep("ANFile") }
+            for _ in 0..<100 { try #require(setuid(getuid()) == 0) }
+            let writer = try FileDescriptor(opening: path, flags: O_WRONLY | O_NONBLOCK)
+            try unsafe writer.writeAll(([1, 2, 3] as [UInt8]).span.bytes)
+            try #require(await task.value == [1, 2, 3])
+        }
+    }
+
     @Test func `waiting for a writer ends when the task is cancelled`() async throws {
         try await withPipe { path in
             let task = Task { try await UnsizedFile(path: path).next(upTo: 10) }
@@ -84,5 +99,13 @@ import Testing
         try unsafe #require(mkfifo(path, 0o600) == 0)
         defer { unsafe unlink(path) }
         try await body(path)
+    }
+}
+
+/// Whether a thread with this name waits. See proc_pid_stat(5).
+private func isThreadAsleep(_ name: String) throws -> Bool {
+    try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").contains { task in
+        let text = try? String(contentsOfFile: "/proc/self/task/\(task)/stat", encoding: .utf8)
+        return text?.contains("(\(name)) S") == true
     }
 }
