@@ -19,6 +19,8 @@ public struct IPAddress: Hashable, Sendable, LosslessStringConvertible {
     package let family: Family
     /// The address, left-aligned: its first byte is the most significant.
     let bits: UInt128
+    /// The index of the interface that leads to a link-local address, its zone (RFC 4007 §11); 0 for any.
+    package var interface: Int32 = 0
 
     private init(family: Family, bits: UInt128) {
         self.family = family

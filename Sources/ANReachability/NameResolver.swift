@@ -6,7 +6,7 @@ import Glibc
 /// A resolver that runs each lookup on its own thread, because getaddrinfo(3) blocks and cannot be cancelled.
 ///
 /// Concurrent lookups of the same name share one thread and one result, so there are never more threads than names.
-final class NameResolver: Sendable {
+package final class NameResolver: Sendable {
     private let pending = Lock<[String: [@Sendable ([IPAddress]) -> Void]]>([:])
     private let look: @Sendable (String) -> [IPAddress]
 
@@ -37,7 +37,7 @@ final class NameResolver: Sendable {
 
     /// Returns the addresses of a name in the order in which to try them, or an empty array if the lookup fails. See
     /// getaddrinfo(3).
-    static func systemLookup(_ name: String) -> [IPAddress] {
+    package static func systemLookup(_ name: String) -> [IPAddress] {
         // A C string would end at the NUL.
         guard !name.utf8.contains(0) else { return [] }
         var hints = unsafe addrinfo()
@@ -55,16 +55,19 @@ final class NameResolver: Sendable {
     }
 
     private static func address(of entry: addrinfo) -> IPAddress? {
-        // The position of the address in sockaddr_in and sockaddr_in6; see ip(7), ipv6(7).
-        let range: Range<Int>
+        // The position of the address in sockaddr_in and sockaddr_in6, where the zone follows; see ip(7), ipv6(7).
+        let (size, range): (Int, Range<Int>)
         switch unsafe entry.ai_family {
-        case AF_INET: range = 4..<8
-        case AF_INET6: range = 8..<24
+        case AF_INET: (size, range) = (MemoryLayout<sockaddr_in>.size, 4..<8)
+        case AF_INET6: (size, range) = (MemoryLayout<sockaddr_in6>.size, 8..<24)
         default: return nil
         }
-        guard let start = unsafe entry.ai_addr, unsafe entry.ai_addrlen >= range.upperBound else { return nil }
-        let bytes = unsafe UnsafeRawBufferPointer(start: start, count: range.upperBound)
-        return unsafe IPAddress(bytes: bytes[range])
+        guard let start = unsafe entry.ai_addr, unsafe entry.ai_addrlen >= size else { return nil }
+        let bytes = unsafe UnsafeRawBufferPointer(start: start, count: size)
+        var address = unsafe IPAddress(bytes: bytes[range])
+        guard size == MemoryLayout<sockaddr_in6>.size else { return address }
+        address?.interface = unsafe bytes.loadUnaligned(fromByteOffset: range.upperBound, as: Int32.self)
+        return address
     }
 }
 

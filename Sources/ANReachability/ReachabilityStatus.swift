@@ -56,21 +56,22 @@ public enum ReachabilityTarget: Hashable, Sendable {
     case defaultRoute
     /// A single IPv4 or IPv6 address, which is never looked up. Broadcast and multicast addresses are not reachable.
     case address(IPAddress)
-    /// A host, given by its name or by an address in text form, which is not looked up; an IPv6 address may be in
-    /// brackets.
+    /// A host, given by its name or by an address in text form, which is not looked up unless it has a zone, such as
+    /// `fe80::1%eth0`; an IPv6 address may be in brackets.
     ///
-    /// A name is resolved by the system's resolver, see getaddrinfo(3), and reachable if any of its addresses is. It is
-    /// looked up when its first observer begins and when the default route changes; later observers of the same monitor
-    /// share the result. After a failed lookup it is looked up again on any change of the network, and after 1, 2, 4, …
-    /// at most 30 seconds. A name without an address is not reachable.
+    /// A name is resolved by the system's resolver, see getaddrinfo(3), and reachable if any of its addresses is; an
+    /// internationalized one must be in its ASCII form (`xn--…`). It is looked up when its first observer begins and when
+    /// the default route changes; later observers of the same monitor share the result. After a failed lookup it is looked
+    /// up again on any change of the network, and after 1, 2, 4, … at most 30 seconds. A name without an address is not
+    /// reachable.
     case host(String)
 
-    /// The target itself, or its address if it is a host given by an address in text form.
+    /// The target itself; for a host in brackets, without these; or its address if it is given by one in text form.
     var resolvingLiterals: ReachabilityTarget {
         guard case .host(let name) = self else { return self }
         let isBracketed = name.hasPrefix("[") && name.hasSuffix("]")
         let text = isBracketed ? String(name.dropFirst().dropLast()) : name
-        return IPAddress(text).map(ReachabilityTarget.address) ?? self
+        return IPAddress(text).map(ReachabilityTarget.address) ?? .host(text)
     }
 }
 

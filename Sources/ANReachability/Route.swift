@@ -55,8 +55,8 @@ extension Route {
 
 /// A request to the kernel for one route or link. See rtnetlink(7).
 package enum RouteRequest: Hashable, Sendable {
-    /// The route that a TCP socket of the requesting user, without mark or interface, takes to an address; `source` is
-    /// the address that it is bound to, `nil` for none.
+    /// The route that a TCP socket of the requesting user, without mark, takes to an address; `source` is the address that
+    /// it is bound to, `nil` for none.
     case route(to: IPAddress, from: IPAddress?)
     /// An interface by index.
     case link(Int32)
@@ -81,7 +81,9 @@ package enum RouteRequest: Hashable, Sendable {
         route.rtm_src_len = UInt8(source?.family.bitCount ?? 0)
         // Rules may select packets by protocol. The kernel adds the user.
         return bytes(route) + attribute(RTA_DST, destination.bytes)
-            + (source.map { attribute(RTA_SRC, $0.bytes) } ?? []) + attribute(RTA_IP_PROTO, [UInt8(IPPROTO_TCP)])
+            + (source.map { attribute(RTA_SRC, $0.bytes) } ?? [])
+            + (destination.interface == 0 ? [] : attribute(RTA_OIF, bytes(destination.interface)))
+            + attribute(RTA_IP_PROTO, [UInt8(IPPROTO_TCP)])
     }
 
     private static func linkBody(_ index: Int32) -> [UInt8] {

@@ -117,6 +117,7 @@ package struct RouteSocket: ~Copyable, Sendable {
         address.sin6_family = sa_family_t(AF_INET6)
         // Any port.
         address.sin6_port = 1
+        address.sin6_scope_id = UInt32(bitPattern: destination.interface)
         unsafe withUnsafeMutableBytes(of: &address.sin6_addr) { unsafe $0.copyBytes(from: destination.bytes) }
         let isConnected = unsafe withSocketAddress(&address) { address, length in
             unsafe connect(descriptor.number, address, length.pointee) == 0

@@ -117,6 +117,24 @@ struct ReachabilityMonitorTests {
         #expect(try await monitor.status(of: .address(try #require(IPAddress("198.51.100.2")))).isReachable)
     }
 
+    @Test func `a link-local address with a zone is reached over that interface only`() async throws {
+        try await network.batch(
+            """
+            link add d0 index 101 type veth peer name p0
+            link add d1 index 102 type veth peer name p1
+            link set d1 up
+            link set p1 up
+            address add fe80::2/64 dev d1 nodad
+
+            """)
+        let monitor = network.monitor(lookUp: NameResolver.systemLookup)
+        try await monitor.waitForRoute(to: .host("[fe80::99%102]"))
+        var statuses = monitor.statuses(for: .host("fe80::99%101")).makeAsyncIterator()
+        #expect(try await statuses.next() == .notReachable)
+        try await network.batch("link set d0 up\nlink set p0 up\naddress add fe80::3/64 dev d0 nodad\n")
+        #expect(try await statuses.next() == .reachable(via: .wired))
+    }
+
     @Test func `IPv6 alone makes the Internet reachable`() async throws {
         try await network.addPair()
         var statuses = network.monitor().statuses().makeAsyncIterator()
