@@ -182,7 +182,7 @@ package struct ResumableUpload: Sendable {
 
     /// Whether a response asks to send the request again later. A server does not learn a method or a version by waiting.
     private static func isBusy(_ status: Int) -> Bool {
-        [408, 425, 429].contains(status) || (500...599).contains(status) && status != 501 && status != 505
+        [408, 423, 425, 429].contains(status) || (500...599).contains(status) && status != 501 && status != 505
     }
 
     /// Handles the response to the current request.
@@ -228,7 +228,7 @@ package struct ResumableUpload: Sendable {
             return goOn()
         case 413:
             return shrink(exchange, after: reply)
-        case 409 where isOfUpload, 423 where isOfUpload, 460 where isOfUpload, _ where Self.isBusy(reply.status):
+        case 409 where isOfUpload, 460 where isOfUpload, _ where Self.isBusy(reply.status):
             return canGoOn ? .wait : end(reply)
         default:
             return end(reply)

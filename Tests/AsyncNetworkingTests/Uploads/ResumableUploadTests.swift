@@ -88,7 +88,9 @@ struct UploadDialogue: CustomTestStringConvertible, Sendable {
             name: "a busy server is asked again for its protocol", uploadProtocol: nil,
             steps: [
                 .does("OPTIONS /up"), .gets(429), .does("wait"), .resumes(), .does("OPTIONS /up"), .gets(425),
-                .does("wait"), .resumes(), .does("OPTIONS /up"), .gets(204, tus), .does("POST /up 0..<0"),
+                .does("wait"), .resumes(), .does("OPTIONS /up"), .gets(423), .does("wait"), .resumes(),
+                .does("OPTIONS /up"), .gets(204, tus), .does("POST /up 0..<0"), .gets(423), .does("wait"), .resumes(),
+                .does("POST /up 0..<0"),
             ]),
         UploadDialogue(
             name: "the creation of an empty file may have completed it", uploadProtocol: .tus, length: 0,
