@@ -325,6 +325,10 @@ final class DownloadFile {
         } catch {
             throw .file(job.path, error)
         }
+        if server != .own, accepted == nil {
+            known?.representation.validator = nil
+            known?.hasMirrorBytes = true
+        }
         // The digests of a 416 are those of its own content.
         if let range { known?.representation.learn(from: head, total: range.total) }
         (pieceState, late) = (.unverified, [])
@@ -550,10 +554,11 @@ extension DownloadFile {
         }
         mirrors.removeFirst()
         server = .mirror
-        // Another server has validators of its own.
-        known?.representation.validator = nil
-        known?.hasMirrorBytes = true
-        if let known { planRest(after: known) }
+        // Another server has validators of its own. Those of the bytes are known until it has answered.
+        if var data = known {
+            data.representation.validator = nil
+            planRest(after: data)
+        }
         var request = pipeline.request(request, at: mirror)
         next(hasProgress: false).prepare(&request)
         return request
@@ -697,10 +702,10 @@ extension DownloadFile {
         return forServer(data)
     }
 
-    /// Returns resume data for a later download, whose server has validators of its own if a mirror took its place.
+    /// Returns resume data for a later download, whose server has validators of its own if a mirror has taken its place.
     private func forServer(_ data: ResumeData) -> ResumeData {
         var data = data
-        if server != .own { data.representation.validator = nil }
+        if server != .own, accepted != nil { data.representation.validator = nil }
         return data
     }
 

@@ -445,6 +445,38 @@ extension PieceDigests {
         }
     }
 
+    @Test func `mirrors that were asked in vain have sent no bytes`() async throws {
+        let course = Lock(0)
+        let lost = TransportError(.connectionLost(.inBody(received: 45_000, expected: 400_000)))
+        let transport = MockTransport { request in
+            switch course.withLock(\.self) {
+            case 0 where request.headers[.range] == nil:
+                let fields: HTTPFields = [.contentLength: "400000", .eTag: "\"1\""]
+                return MockResponse([.head(.ok, fields), .chunk(Self.bytes.prefix(45_000)), .fail(lost)])
+            case 0, 1: return .failure(TransportError(.cannotConnect(.refused)))
+            default:
+                guard request.headers[.range] == "bytes=45000-", request.headers[.ifRange] == "\"1\"" else {
+                    return .status(.internalServerError)
+                }
+                let fields: HTTPFields = [.contentRange: "bytes 45000-399999/400000", .eTag: "\"1\""]
+                return MockResponse(status: .partialContent, headers: fields, chunks: [Self.bytes.dropFirst(45_000)])
+            }
+        }
+        let manager = SessionManager(on: transport)
+        var options = try options(1, isDurable: true)
+        for mirrors in [[], ["http://b.example/file"]] {
+            options.mirrors = try mirrors.map { try url($0) }
+            let error = try await sessionError { [options] in
+                _ = try await manager.download("file", to: .file(file), options: options).value
+            }
+            #expect(error.resumeData == ResumeData.left(at: file))
+            course.withLock { $0 += 1 }
+        }
+        _ = try await manager.download("file", to: .file(file), options: .durable).value
+        #expect(try directory.read("file") == Self.bytes)
+        #expect(transport.requests.map { $0.request.url.host() }.suffix(3) == ["a.example", "b.example", "a.example"])
+    }
+
     @Test func `a mirror of the first origin receives its secrets, also after another one`() async throws {
         let transport = MockTransport { request in
             guard request.url.path == "/2" else { return .status(.notFound) }
