@@ -696,7 +696,8 @@ extension DownloadFile {
     /// The record of the bytes written so far; `nil` for a download that is not durable.
     private var record: ResumeData? {
         guard isDurable, var data = known ?? resumeData(of: Representation()) else { return nil }
-        if accepted != nil { data.offset = size }
+        // The bytes of a replaced body do not count.
+        if accepted != nil, known != nil { data.offset = size }
         data.parts = parts.isEmpty ? nil : parts
         if !data.isVerifiable(with: job.options.pieceDigests) { (data.offset, data.parts) = (0, nil) }
         return forServer(data)

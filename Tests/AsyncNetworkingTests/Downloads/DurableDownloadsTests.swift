@@ -48,6 +48,34 @@ import Testing
         }
     }
 
+    @Test func `bytes that an interceptor has replaced are not continued`() async throws {
+        try await StubServer.with { server in
+            let manager = SessionManager(for: server) {
+                $0.interceptors = [
+                    Intercepting { request, next in
+                        var response = try await next(request)
+                        response.body = response.body.transforming { $0 }
+                        return response
+                    }
+                ]
+            }
+            var options = DownloadOptions.durable.with { $0.startsOverIfNotResumable = false }
+            options.expectedDigest = try ContentDigest(of: Self.bytes)
+            for interruption in [ServedFile.Interruption.close(after: 400), nil] {
+                server.serve(ServedFile(Self.bytes, interruption: interruption))
+                let task = manager.download("file", to: .file(file), options: options)
+                guard interruption != nil else {
+                    _ = try await task.value
+                    break
+                }
+                #expect(try await sessionError { _ = try await task.value }.resumeData == nil)
+                #expect(ResumeData.left(at: file)?.offset == 0)
+            }
+            #expect(server.ranges == [nil, nil])
+            #expect(try directory.read("file") == Self.bytes)
+        }
+    }
+
     @Test(arguments: ["", "/.", "/link"])
     func `a durable download that is continued may stay where it is`(way: String) async throws {
         try await StubServer.with { server in
