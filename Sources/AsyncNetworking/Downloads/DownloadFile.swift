@@ -434,8 +434,9 @@ final class DownloadFile {
             try partial?.move(
                 to: location.path, overwriting: job.destination.overwritesExisting,
                 mayBePrivate && file.path != partialPath ? .ofReplacedOrNew : .ofReplaced)
-            if let partialPath, let lastRecord { DownloadRecord.remove(beside: partialPath, if: lastRecord) }
+            // If it was copied, it is removed here, before its record: without one, it would be that of another program.
             partial = nil
+            if let partialPath, let lastRecord { DownloadRecord.remove(beside: partialPath, if: lastRecord) }
         } catch {
             throw SessionError.file(file.path, error)
         }

@@ -76,6 +76,23 @@ import Testing
         }
     }
 
+    /// Without a record, a partial file is that of another program.
+    @Test func `the record of a file that was copied to another file system is removed after the file`() async throws {
+        let other = "/dev/shm/an-download-\(UInt64.random(in: .min ... .max))"
+        let own = try FileManager.default.attributesOfItem(atPath: directory.path)[.systemNumber] as? Int
+        let shared = try? FileManager.default.attributesOfItem(atPath: "/dev/shm")[.systemNumber] as? Int
+        guard let shared, shared != own else { return }
+        defer { try? FileManager.default.removeItem(atPath: other) }
+        try await StubServer.with { server in
+            try await breakOff(server)
+            let data = try #require(ResumeData.left(at: file))
+            let removals = try Removals(in: directory.path)
+            _ = try await SessionManager(for: server).download(resuming: data, to: .file(other)).value
+            #expect(try Data(contentsOf: URL(filePath: other)) == Self.bytes)
+            #expect(removals.names() == ["file.part", "file.part.json"])
+        }
+    }
+
     @Test(arguments: ["", "/.", "/link"])
     func `a durable download that is continued may stay where it is`(way: String) async throws {
         try await StubServer.with { server in
@@ -1132,5 +1149,30 @@ import Testing
         }
         _ = try await manager.download(request, to: .file(path), options: options).value
         try await Task.sleep(for: .seconds(60))
+    }
+}
+
+/// The names that are removed from a directory, in this order. See inotify(7).
+private struct Removals: ~Copyable {
+    private let descriptor: FileDescriptor
+
+    init(in directory: String) throws {
+        descriptor = FileDescriptor(takingOwnershipOf: inotify_init1(Int32(O_NONBLOCK | O_CLOEXEC)))
+        try unsafe #require(inotify_add_watch(descriptor.number, directory, UInt32(IN_DELETE)) >= 0)
+    }
+
+    /// The names so far.
+    func names() -> [String] {
+        var bytes = [UInt8](repeating: 0, count: 64 << 10)
+        let count = unsafe read(descriptor.number, &bytes, bytes.count)
+        var rest = bytes.prefix(max(0, count))
+        var names: [String] = []
+        // The last of the four integers before a name is its length, with the bytes that fill it up.
+        while rest.count >= 16 {
+            let length = Int(rest[rest.startIndex + 12]) | Int(rest[rest.startIndex + 13]) << 8
+            names.append(String(decoding: rest.dropFirst(16).prefix { $0 != 0 }, as: UTF8.self))
+            rest = rest.dropFirst(16 + length)
+        }
+        return names
     }
 }
