@@ -477,6 +477,16 @@ extension PieceDigests {
         #expect(transport.requests.map { $0.request.url.host() }.suffix(3) == ["a.example", "b.example", "a.example"])
     }
 
+    @Test func `a wrong piece of a server that states to send no ranges is requested from a mirror`() async throws {
+        let first = ServedFile(Self.damaged, headers: ["Accept-Ranges": "none"], hasRanges: false, pace: Self.pace)
+        try await withServers([first, Self.served()]) { servers in
+            let options = try options(1, mirrors: [servers[1]])
+            _ = try await SessionManager(for: servers[0]).download("file", to: .file(file), options: options).value
+            #expect(try directory.read("file") == Self.bytes)
+            #expect(servers[0].activity.requests.count == 1)
+        }
+    }
+
     @Test func `a mirror of the first origin receives its secrets, also after another one`() async throws {
         let transport = MockTransport { request in
             guard request.url.path == "/2" else { return .status(.notFound) }

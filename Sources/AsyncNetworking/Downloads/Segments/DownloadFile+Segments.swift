@@ -17,7 +17,7 @@ extension DownloadFile {
             job.options.pieceDigests?.totalBytes ?? total == total,
             !body.isReplaced, !head.hasContentCoding,
             known.representation.codings.isEmpty,
-            head.headers.first(.acceptRanges)?.lowercased() != "none" || head.status == .partialContent
+            !head.refusesRanges || hasPieceDigests && !mirrors.isEmpty
         else { return nil }
         let done = ByteRanges([0..<size] + parts.ranges)
         let pieces = job.options.pieceDigests
@@ -177,5 +177,12 @@ extension DownloadFile {
         var span = bytes.mutableBytes
         let count = try partial?.read(into: &span, at: whole.size) ?? 0
         whole.update(bytes.bytes.extracting(first: count))
+    }
+}
+
+extension ResponseHead {
+    /// Whether a server states that it sends no ranges.
+    var refusesRanges: Bool {
+        headers.first(.acceptRanges)?.lowercased() == "none" && status != .partialContent
     }
 }
