@@ -45,7 +45,7 @@ public protocol Interceptor: Sendable {
     ///
     /// - Parameters:
     ///   - request: The request, as modified by earlier steps. For ``SessionConfiguration/interceptors`` it has neither
-    ///     the session's header fields nor its transfer options yet.
+    ///     the session's header fields nor, unless it was made with `options:`, its transfer options yet.
     ///   - next: Sends a request to the next step and returns its response.
     /// - Returns: The response for the caller: the last one of `next`, possibly changed, or another one.
     /// - Throws: Any error; it becomes the error of the call, wrapped in a ``SessionError`` if it is a
@@ -71,7 +71,8 @@ public struct Chain: Sendable {
     /// ``DataTask``, always read a stream.
     public let delivery: BodyDelivery
     /// The number of the attempt, starting at 1; it is above 1 for a retry. Redirects and answers to challenges belong
-    /// to the attempt. For ``SessionConfiguration/interceptors`` it is 1, or that of the rest of a download.
+    /// to the attempt. For ``SessionConfiguration/interceptors`` it is 1, more after retries of a call that an
+    /// interceptor repeats, or that of the rest of a download.
     public let attempt: Int
     /// The identifier of the call's task, by which its events are recognized: the ``AnySessionTask/id`` of the task that
     /// an ``EventMonitor`` receives with them.

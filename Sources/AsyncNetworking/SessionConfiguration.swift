@@ -131,11 +131,11 @@ public struct SessionConfiguration: Sendable {
     /// with a cache policy other than ``CachePolicy/reload`` and ``CachePolicy/revalidate``. Streamed responses and
     /// tasks, including ``DataTask``, neither wait nor are waited for. `Request.timeout` limits the wait.
     public var coalescesRequests = false
-    /// The transport that performs exchanges; `nil`, the default, uses libcurl. With one of the program's own,
-    /// ``connectionLimits`` are ignored, no cookies are stored, WebSocket connections fail unless it is a
-    /// `MockTransport`, and transfer options such as `tls` have an effect only if the transport implements them. A
-    /// session that is shut down, or invalidated with its tasks, also shuts down its transport, even if another session
-    /// uses it.
+    /// The transport that performs exchanges; `nil`, the default, uses libcurl. With one of the program's own
+    /// that does not wrap that of ``makeTransport()``, ``connectionLimits`` are ignored, no cookies are stored, WebSocket
+    /// connections fail unless it is a `MockTransport`, and transfer options such as `tls` have an effect only if the
+    /// transport implements them. A session that is shut down, or invalidated with its tasks, also shuts
+    /// down its transport, even if another session uses it.
     public var transport: (any Transport)?
     /// The clock for retries and reconnections (waits, deadlines and budgets), for waits for a route, for the timeouts
     /// of whole calls, for ``SessionManager/shutdown(draining:)``, for transfer rates and for the flushes of durable

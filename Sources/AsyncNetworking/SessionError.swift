@@ -166,9 +166,9 @@ extension SessionError {
     public var statusCode: Int? { rejection?.status }
 
     /// The body of the rejected response, such as the error message of an API; empty if the response had none, `nil` if
-    /// this error is not a rejection. It is truncated to 64 KiB if the body was to be streamed, as for
-    /// ``SessionManager/withResponse(for:validating:reporting:_:)``, an event source or a WebSocket connection, and to
-    /// 1 MiB for a download.
+    /// this error is not a rejection. If the body was to be streamed, as for
+    /// ``SessionManager/withResponse(for:validating:reporting:_:)``, an event source or a WebSocket connection, these are
+    /// the first 64 KiB, and for a download the first 1 MiB, as far as they arrive within a second.
     public var responseBody: Data? { rejection?.body }
 
     /// The rejected response, with its head and body, also that of an interrupted download; `nil` if this error is not

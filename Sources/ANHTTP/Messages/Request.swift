@@ -71,8 +71,9 @@ public struct Request: Sendable {
     }
 
     /// The options with which the request is sent; `nil` until a session sets them, from its own options and the
-    /// changes of the request, after its `SessionConfiguration.interceptors`. A transport sends a request without
-    /// options with those that the transport was created with. See ``changeOptions(_:)``.
+    /// changes of the request: when it makes a request with `options:`, whose options then are complete for any session,
+    /// and otherwise after its `SessionConfiguration.interceptors`. A transport sends a request without options with those
+    /// that the transport was created with. See ``changeOptions(_:)``.
     public package(set) var options: TransferOptions? {
         get { sharedOptions?.value }
         set { sharedOptions = newValue.map(SharedTransferOptions.init) }

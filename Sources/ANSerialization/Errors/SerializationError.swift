@@ -48,8 +48,8 @@ public indirect enum SerializationError: Error, Sendable {
     ///
     /// It is also thrown for XML, except that invalid UTF-8 in XML is ``xml(_:)``.
     case text(Failure)
-    /// The body is not valid JSON by RFC 8259 or what ``JSONResponseSerializer`` permits, is nested more than 512 levels deep, or
-    /// contains a number that is too large for a `Double`, or so small that it would become zero.
+    /// The body is not valid JSON by RFC 8259 or what ``JSONResponseSerializer`` permits, is nested more than 512 levels deep (64
+    /// in JSON5 that becomes a ``JSONValue``), or contains a number that is too large for a `Double`, or so small that it would become zero.
     case json(Failure)
     /// The body is not a valid property list, or is rejected as unsafe: it is nested more than 64 levels deep, contains
     /// itself, or expands excessively.

@@ -55,8 +55,8 @@ public struct JSONResponseSerializer: AdjustableResponseSerializer, EmptyAccepti
     /// Returns the parsed value, or ``JSONValue/null`` for an empty body; the status and
     /// media type are not validated here.
     ///
-    /// - Throws: ``SerializationError/json(_:)`` for a body that is malformed, nested more than 512 levels deep,
-    ///   contains a number that is too large or too small for a `Double`, or is, without `allowsFragments`,
+    /// - Throws: ``SerializationError/json(_:)`` for a body that is malformed, nested more than 512 levels deep (64 in
+    ///   JSON5), contains a number that is too large or too small for a `Double`, or is, without `allowsFragments`,
     ///   neither an array nor an object;
     ///   ``SerializationError/emptyBody(status:wanted:url:)`` for an empty body that ``emptyResponses`` does not permit.
     public func serialize(_ head: ResponseHead, _ body: Data) throws(SerializationError) -> JSONValue {

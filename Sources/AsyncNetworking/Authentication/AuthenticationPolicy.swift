@@ -222,7 +222,7 @@ public struct AuthenticationChallenge: Sendable {
     /// The protection space for which a credential is requested, with one of the offered schemes.
     public var protectionSpace: ProtectionSpace
     /// The number of credentials that this server or proxy has already refused for this request, including one that was
-    /// sent without a challenge; 0 if there was none.
+    /// sent without a challenge, except a stored one of another realm; 0 if there was none.
     public var previousFailureCount = 0
     /// The credential that this server or proxy has refused last for this request; `nil` before the first refusal.
     public var refusedCredential: Credential?

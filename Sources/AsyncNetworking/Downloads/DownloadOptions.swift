@@ -86,7 +86,7 @@ public struct DownloadOptions: Sendable {
     /// own; 1 by default, which sends one request. Servers that limit the speed of a connection send several segments
     /// faster than one. ``DownloadSegments/automatic`` uses at most 16.
     ///
-    /// The first request is for the whole file. If its response has a strong validator or the expected digest is known,
+    /// The first request is for the whole file. If its response has a strong validator or a digest of the file is known,
     /// and states the size of the file, further requests with `Range` and `If-Range` take parts of it; a segment that
     /// has ended takes half of the one with the most bytes left. There are never more segments to a host than
     /// ``ANHTTP/ConnectionLimits/maximumConnectionsPerHost``, also over HTTP/2, and no segment is divided below 1 MiB.

@@ -85,7 +85,8 @@ extension SessionManager {
     ///   or if the server sends a range (status 206) that was not requested;
     /// - ``SessionError/digest(expected:found:path:url:)`` if the content does not have the expected digest;
     /// - ``ANSerialization/SerializationError/rejected(_:)``, in ``SessionError/serialization(_:)``, for a status
-    ///   outside of 200–299, with the first 1 MiB of the body. No file is written then;
+    ///   outside of 200–299, with the first 1 MiB of the body, as far as they arrive within a second. No file is written
+    ///   then;
     /// - ``SessionError/invalidated`` if the manager was invalidated or shut down before.
     ///
     /// - Parameters:

@@ -201,7 +201,8 @@ extension RetryPolicy {
         /// A timeout expired before a connection was free (``ANHTTP/Timeouts/queue``); not retriable by default.
         case queue
         /// The response violates HTTP, or its content coding is invalid; not retriable by default. An invalid content
-        /// coding is detected when the body is read, which is too late for a retry.
+        /// coding is detected when the body is read, which is too late for a retry unless the call collects the body of a
+        /// status from 300 on, or one that an interceptor has replaced.
         case invalidResponse
 
         /// The failures that are retriable by default: ``nameLookup``, ``connect``, ``tlsHandshake``, ``proxy``,

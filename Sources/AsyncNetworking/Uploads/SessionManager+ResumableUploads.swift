@@ -361,12 +361,12 @@ public struct UploadOptions: Sendable {
     ///
     /// A record of the upload is kept beside the file, under its name with a suffix that depends on the method, the URL and the
     /// name, and ends with `.upload`. It has mode 0600, and contains the URL of the upload on the server, which may be secret. The
-    /// next durable upload of the same file to the same URL continues there, unless the file was changed, also its permissions
+    /// next durable upload of the same file by that method to that URL continues there, unless the file was changed, also its permissions
     /// or links, replaced or moved, or the upload was created with other header fields, of which a salted checksum is stored; those in
     /// ``RedirectPolicy/sensitiveHeaders``, `User-Agent` and those of single calls, such as `Idempotency-Key`, `Date`,
     /// `X-Request-ID` and `traceparent`, may differ. The record is removed when the upload is complete, or the server has
     /// rejected it; one with other header fields takes the record's place when the server has told its URL, or is complete.
-    /// While it runs, another durable upload of the file to that URL fails with
+    /// While it runs, another durable upload of the file by that method to that URL fails with
     /// ``SessionError/FileFailure/Reason/inUse``.
     public var isDurable = false
     /// The protocol; `nil`, the default, asks the server by an `OPTIONS` request first.
