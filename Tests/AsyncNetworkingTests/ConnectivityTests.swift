@@ -239,14 +239,15 @@ import Testing
 
     /// Ways to a server that need no route to the host of the URL.
     enum Detour: CaseIterable {
-        case socket, override, proxy
+        case socket, override, proxy, resolver, international
     }
 
     @Test(arguments: Detour.allCases)
     func `a stored response is validated without a route to its host if the request is not sent to that`(
         detour: Detour
     ) async throws {
-        let authenticator = Authenticator(for: [try url("http://a.example/")], token: Authenticator.Token("0")) { _ in
+        let base = detour == .international ? "http://b%C3%BCcher.example/" : "http://a.example/"
+        let authenticator = Authenticator(for: [try url(base)], token: Authenticator.Token("0")) { _ in
             Authenticator.Token("1")
         }
         let transport = MockTransport { _ in
@@ -259,11 +260,13 @@ import Testing
             case .socket: $0.connection.unixSocketPath = "/run/server"
             case .override: $0.connection.hostOverrides = [.init(host: "a.example", port: 80, address: "127.0.0.1")]
             case .proxy: $0.proxy = .proxy(Proxy(.http, host: "127.0.0.1", port: 3128))
+            case .resolver: $0.connection.dnsOverHTTPS = URL(string: "https://dns.example/")
+            case .international: break
             }
         }
-        _ = try await manager.get("x")
+        _ = try await manager.data(for: Request(url: url("\(base)x")))
         await authenticator.setToken(Authenticator.Token("0", expires: Date(timeIntervalSince1970: 0)))
-        #expect(try await manager.get("x").metrics.source == .network)
+        #expect(try await manager.data(for: Request(url: url("\(base)x"))).metrics.source == .network)
         #expect(transport.authorizations == ["Bearer 0", "Bearer 1"])
     }
 
@@ -276,6 +279,46 @@ import Testing
         await routes.comeUp()
         _ = try await task.value
         #expect(await routes.targets == [.host("b.example")])
+    }
+
+    /// Requests whose addresses the system's resolver has under another name, or not at all.
+    enum Lookup: CaseIterable {
+        case usual, encoded, punycode, international, resolver, override, name, proxy
+    }
+
+    @Test(arguments: Lookup.allCases)
+    func `the targets of a wait are those that the request is sent to`(lookup: Lookup) async throws {
+        let tried = ReachabilityTarget.address(try #require(IPAddress("198.51.100.7")))
+        let (host, text, targets): (String, String, [ReachabilityTarget]) =
+            switch lookup {
+            case .usual: ("a.example", "a.example", [.host("a.example")])
+            case .encoded: ("B%2Eexample.", "B%2Eexample.", [.host("b.example")])
+            case .punycode: ("xn--bcher-kva.example", "xn--bcher-kva.example", [.host("xn--bcher-kva.example")])
+            case .international: ("b%C3%BCcher.example", "b%C3%BCcher.example", [tried, .defaultRoute])
+            case .resolver, .name: ("a.example", "a.example", [tried, .defaultRoute])
+            case .override: ("a.example", "a.example", [tried])
+            case .proxy: ("proxy.example", "a.example", [.host("proxy.example")])
+            }
+        var context = FailureContext()
+        (context.host, context.address) = (host, SocketAddress(host: "198.51.100.7", port: 80))
+        let failure = TransportError(.cannotConnect(.unreachable), context: context)
+        let (transport, routes) = (MockTransport(.failure(failure), .text("end")), Routes())
+        let manager = manager(transport, routes) {
+            switch lookup {
+            case .usual, .encoded, .punycode, .international: break
+            case .resolver: $0.connection.dnsOverHTTPS = URL(string: "https://dns.example/")
+            case .override:
+                $0.connection.hostOverrides = [.init(host: "a.example", port: 80, address: "198.51.100.7")]
+            case .name: $0.connection.hostOverrides = [.init(host: "a.example", port: 80, address: "b.example")]
+            case .proxy: $0.proxy = .proxy(Proxy(.http, host: "proxy.example", port: 3128))
+            }
+        }
+        let request = Request(url: try url("http://\(text)/"))
+        let task = Task { try await manager.data(for: request) }
+        try await eventually { await routes.waiting > 0 }
+        await routes.comeUp()
+        #expect(try await task.value.text == "end")
+        #expect(await routes.targets == targets)
     }
 
     @Test func `if there is a route, or the status is unknown, the failure is final`() async throws {

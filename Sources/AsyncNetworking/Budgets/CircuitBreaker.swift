@@ -81,8 +81,8 @@ public struct CircuitBreaker: Interceptor, FieldPreservingInterceptor {
             var (outcome, failure) = (Circuit.Outcome.unknown, error)
             if await next.hasSent, !next.pipeline.registry.isOfCancellation(error), isFailure(.failure(error)) {
                 do {
-                    let route = try await next.pipeline.missingRoute(of: request, after: error)
-                    if route == nil { outcome = .failure }
+                    let routes = try await next.pipeline.missingRoutes(of: request, after: error)
+                    if routes.isEmpty { outcome = .failure }
                 } catch {
                     // The call ends before it is known whether there is a route.
                     failure = error

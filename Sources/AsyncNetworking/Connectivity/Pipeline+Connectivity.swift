@@ -49,7 +49,7 @@ extension Pipeline {
         earlierWaits: Int
     ) async throws {
         guard request.body.isReplayable, (request.retryPolicy ?? retryPolicy).permitsRepeating(call.seen),
-            let target = try await missingRoute(of: request, after: error)
+            case let targets = try await missingRoutes(of: request, after: error), !targets.isEmpty
         else { throw error }
         report(.waitingForConnectivity(error), of: &call)
         // Prevents a busy loop if routes appear and vanish quickly, or do not help.
@@ -57,28 +57,55 @@ extension Pipeline {
             let wait = Backoff().wait(beforeRetry: earlierWaits, unit: 1)
             try await pause(min(wait, waitLeft(for: request, since: stopwatch) ?? wait))
         }
-        try await waitForRoute(to: target, because: error, request, since: stopwatch)
+        try await waitForRoute(to: targets, because: error, request, since: stopwatch)
     }
 
-    /// Returns the target to which there is no route, for which reason a request failed; `nil` if it failed for another
-    /// reason.
+    /// Returns the targets to none of which there is a route, for which reason a request failed; none if it failed for
+    /// another reason.
     ///
     /// - Throws: The errors of ``isUnreachable(_:for:)``.
-    func missingRoute(of request: Request, after error: any Error) async throws -> ReachabilityTarget? {
-        guard let target = (error as? TransportError)?.neededRoute(request),
-            try await isUnreachable(target, for: request)
-        else { return nil }
-        return target
+    func missingRoutes(of request: Request, after error: any Error) async throws -> [ReachabilityTarget] {
+        guard let error = error as? TransportError else { return [] }
+        let targets = neededRoutes(request, after: error)
+        for target in targets {
+            guard try await isUnreachable(target, for: request) else { return [] }
+        }
+        return targets
+    }
+
+    /// Returns the targets of which one must be reachable before a request can succeed; none if a route would not help.
+    private func neededRoutes(_ request: Request, after error: TransportError) -> [ReachabilityTarget] {
+        switch error.reason {
+        case .cannotResolve: return [.defaultRoute]
+        case .cannotConnect(.unreachable): break
+        default: return []
+        }
+        let context = error.context
+        // That of a proxy.
+        if let host = context.host, host != request.url.host() { return [.host(HostName(host).zonedText)] }
+        if let name = lookedUpName(request) { return [.host(name.zonedText)] }
+        guard let address = context.address, let tried = IPAddress(address.host) else { return [.defaultRoute] }
+        // A name may have other addresses than the one that was tried last.
+        let isFixed = request.options?.connection.hostOverrides.contains { $0.address == address.host } == true
+        return isFixed ? [.address(tried)] : [.address(tried), .defaultRoute]
+    }
+
+    /// Returns the name of a URL's host if the request is sent to the addresses that the system's resolver has for it.
+    private func lookedUpName(_ request: Request) -> HostName? {
+        let name = HostName(request.url)
+        let isLookedUp = transport.features.reachesHost(request) && request.options?.connection.dnsOverHTTPS == nil
+        // libcurl converts the others.
+        return isLookedUp && !name.isInternational ? name : nil
     }
 
     /// Whether there certainly is no route to the host of a request, which is sent to that itself.
     ///
     /// - Throws: The errors of ``isUnreachable(_:for:)``.
     func lacksRoute(_ request: Request) async throws -> Bool {
-        guard transport.features.reachesHost(request) else { return false }
+        guard let name = lookedUpName(request) else { return false }
         // The name of the host is looked up only without a default route.
         guard try await isUnreachable(.defaultRoute, for: request) else { return false }
-        return try await isUnreachable(.host(HostName(request.url).zonedText), for: request)
+        return try await isUnreachable(.host(name.zonedText), for: request)
     }
 
     /// Whether there certainly is no route to a target, which may take as long as the lookup of a name.
@@ -96,10 +123,16 @@ extension Pipeline {
     }
 
     private func waitForRoute(
-        to target: ReachabilityTarget, because error: TransportError, _ request: Request, since stopwatch: Stopwatch
+        to targets: [ReachabilityTarget], because error: TransportError, _ request: Request, since stopwatch: Stopwatch
     ) async throws {
         let left = waitLeft(for: request, since: stopwatch)
-        let end: Void? = try await waiting(upTo: left) { [routes] in try await routes.waitForRoute(to: target) }
+        let end: Void? = try await waiting(upTo: left) { [routes] in
+            try await withThrowingTaskGroup { group in
+                for target in targets { group.addTask { try await routes.waitForRoute(to: target) } }
+                try await group.next()
+                group.cancelAll()
+            }
+        }
         guard end != nil else {
             let limit = request.expiredTimeout ?? request.options?.timeouts.connectivity
             throw TransportError.timedOut(.connectivity, limit, error.context)
@@ -110,17 +143,6 @@ extension Pipeline {
     private func waitLeft(for request: Request, since stopwatch: Stopwatch) -> Duration? {
         let left = request.options?.timeouts.connectivity.map { max(.zero, $0 - stopwatch.elapsed) }
         return [left, request.timeLeft].compactMap(\.self).min()
-    }
-}
-
-extension TransportError {
-    /// Returns the target that must be reachable before the request can succeed, or `nil` if a route would not help.
-    fileprivate func neededRoute(_ request: Request) -> ReachabilityTarget? {
-        switch reason {
-        case .cannotResolve: .defaultRoute
-        case .cannotConnect(.unreachable): .host((context.host.map { HostName($0) } ?? HostName(request.url)).zonedText)
-        default: nil
-        }
     }
 }
 
