@@ -178,7 +178,7 @@ private actor Passage {
             return response
         } catch {
             await call.exchanges.close()
-            await note(call, isCancelled: error is CancellationError)
+            await note(call, isCancelled: pipeline.registry.isOfCancellation(error))
             throw error
         }
     }

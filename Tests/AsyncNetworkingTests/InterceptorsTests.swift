@@ -21,6 +21,17 @@ struct Intercepting: Interceptor {
     func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
         try await body(request, next)
     }
+
+    /// Throws one error in place of each other one.
+    static func replacingErrors(by replacement: any Error) -> Intercepting {
+        Intercepting { request, next in
+            do {
+                return try await next(request)
+            } catch {
+                throw replacement
+            }
+        }
+    }
 }
 
 @Suite struct InterceptorsTests {
@@ -580,6 +591,48 @@ struct Intercepting: Interceptor {
         _ = try await manager.download("x", to: .file(path)).value
         #expect(try Data(contentsOf: URL(filePath: path)) == bytes)
         #expect(transport.requests.map { $0.request.headers[.range] } == [nil, "bytes=4-"])
+    }
+
+    @Test(arguments: [true, false])
+    func `the retries of a winner count for the next request, whatever the error of the loser`(isReplaced: Bool)
+        async throws
+    {
+        let (isHeld, attempts) = (try ScriptGate(), Lock<[Int]>([]))
+        let transport = MockTransport(.status(.serviceUnavailable), .text("a"), .text("b"))
+        let manager = SessionManager(on: transport) {
+            $0.retryPolicy = RetryPolicy(limit: 1).with { $0.backoff = Backoff(base: .zero) }
+            $0.interceptors = [
+                Intercepting { request, next in
+                    try await withThrowingTaskGroup(of: Void.self) { group in
+                        group.addTask {
+                            var held = request
+                            held.headers[.from] = "held"
+                            _ = try await next(held)
+                        }
+                        try await isHeld.wait()
+                        _ = try await next(request)
+                        group.cancelAll()
+                        _ = await group.nextResult()
+                    }
+                    return try await next(request)
+                },
+                Intercepting { request, next in
+                    guard request.headers[.from] != nil else {
+                        attempts.withLock { $0.append(next.attempt) }
+                        return try await next(request)
+                    }
+                    isHeld.open()
+                    do {
+                        try await Task.sleep(for: .seconds(3600))
+                    } catch  where isReplaced {
+                        throw Planned()
+                    }
+                    return try await next(request)
+                },
+            ]
+        }
+        #expect(try await manager.get("x").text == "b")
+        #expect(attempts.withLock(\.self) == [1, 2])
     }
 
     @Test func `a chain that is kept sends nothing after its interceptor has returned`() async throws {

@@ -391,7 +391,7 @@ extension Pipeline {
                 // An interceptor may have replaced the error.
                 let isUnsent =
                     token.standing == .outdated && call.exchangeCount == exchangeCount
-                    && !(error is CancellationError)
+                    && !registry.isOfCancellation(error)
                 guard isUnsent || error is OutdatedToken else { throw error }
                 let outdated = token
                 token = try await tokenToCarry(of: authenticator, for: request, &call)

@@ -106,7 +106,8 @@ extension SessionManager {
                 await onGlobalExecutor { for url in urls { cache.remove(url) } }
             }
             let isWanted =
-                error is CancellationError ? core.isResumeDataWanted : job.options.keepsPartialFile && reason != nil
+                registry.isOfCancellation(error)
+                ? core.isResumeDataWanted : job.options.keepsPartialFile && reason != nil
             core.resumeData = file.end(after: error, isWanted: isWanted)
             guard let data = core.resumeData, let reason else { throw error }
             throw SessionError.interrupted(by: reason, data)

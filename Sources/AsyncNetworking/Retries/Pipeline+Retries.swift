@@ -141,6 +141,7 @@ extension Pipeline {
         if case .success = result, acceptsOnlyStored(request) { return nil }
         var decision = RetryPolicy.Decision.followPolicy
         if let makeDecision = plan.policy.decision, RetryPlan.mayBeDecided(result) {
+            try checkCancellation()
             decision = try await makeDecision(
                 RetryPolicy.Context(
                     request: request, attempt: plan.attempt, result: result, isRetriable: plan.isRetriable(result)))

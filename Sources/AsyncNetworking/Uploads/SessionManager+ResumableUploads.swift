@@ -163,8 +163,8 @@ private final class UploadJob {
         case SessionError.upload(.server) where keepsUpload: return nil
         case SessionError.upload(.sourceChanged): evenIfComplete = true
         case SessionError.upload: break
-        // The program's closures may throw that error, too.
-        case is CancellationError where !keepsUpload && (Task.isCancelled || pipeline.registry.isCancelling): break
+        // The program's closures may throw the error of a cancellation, and its interceptors replace it.
+        case _ where !keepsUpload && pipeline.registry.isCurrentCallCancelled: break
         default: return nil
         }
         let cancellation = machine.cancellation(evenIfComplete: evenIfComplete).map { message in
@@ -264,6 +264,7 @@ private final class UploadJob {
         await call.exchanges.close()
         var decision = isRetriable ? RetryPolicy.Decision.retry() : .stop
         if let makeDecision = policy.decision, RetryPlan.mayBeDecided(result) {
+            try pipeline.checkCancellation()
             let own = try await makeDecision(
                 RetryPolicy.Context(
                     request: target, attempt: retries.plan.attempt, result: result, isRetriable: isRetriable))

@@ -909,6 +909,34 @@ private final class Gate: Sendable {
         #expect(transport.authorizations == ["Bearer 1"])
     }
 
+    @Test func `a call that is cancelled while its token is replaced ends, whatever its error`() async throws {
+        let (transport, passes) = (MockTransport(.text("welcome")), Lock(0))
+        let authenticator = Authenticator(for: [try url("http://a.example/")], token: Authenticator.Token("0")) { _ in
+            throw Planned()
+        }
+        let manager = SessionManager(on: transport) {
+            $0.authentication.authenticators = [authenticator]
+            $0.attemptInterceptors = [
+                Intercepting.replacingErrors(by: Planned()),
+                Intercepting { request, next in
+                    let isFirst = passes.withLock { passes in
+                        passes += 1
+                        return passes == 1
+                    }
+                    if isFirst {
+                        await authenticator.setToken(Authenticator.Token("1"))
+                        cancelCurrentTask()
+                    }
+                    return try await next(request)
+                },
+            ]
+        }
+        let task = Task { try await manager.get("x") }
+        await #expect(throws: Planned.self) { try await task.value }
+        #expect(passes.withLock(\.self) == 1)
+        #expect(transport.requests.isEmpty)
+    }
+
     @Test func `a refused request whose token was removed meanwhile is sent with a new one`() async throws {
         let authenticator = try authenticator(issuer)
         let transport = MockTransport { request in

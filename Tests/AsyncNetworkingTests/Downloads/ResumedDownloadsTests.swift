@@ -111,6 +111,29 @@ extension StubServer {
         }
     }
 
+    @Test(arguments: [true, false])
+    func `a cancelled task keeps its file or removes it, whatever the error of an interceptor`(isWanted: Bool)
+        async throws
+    {
+        try await StubServer.with { server in
+            let data = try await interrupted(server, SessionManager(for: server))
+            server.route("/file") { _ in .hang }
+            let error: any Error = isWanted ? Planned() : TransportError(.connectionLost(.beforeResponse))
+            let manager = SessionManager(for: server) { $0.interceptors = [Intercepting.replacingErrors(by: error)] }
+            let task = manager.download(resuming: data)
+            try await server.requests(count: 2)
+            if isWanted {
+                let left = try #require(await task.cancelProducingResumeData())
+                #expect(left.offset == 400)
+                left.discard()
+            } else {
+                task.cancel()
+            }
+            await #expect(throws: (any Error).self) { try await task.value }
+            #expect(try directory.contents == [])
+        }
+    }
+
     @Test func `a task that has received nothing, or everything, returns no resume data`() async throws {
         let early = SessionManager(on: MockTransport(.hang)).download("x", to: .file(file))
         #expect(await early.cancelProducingResumeData() == nil)

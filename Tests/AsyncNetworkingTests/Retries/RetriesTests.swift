@@ -49,6 +49,25 @@ import Testing
         #expect(waits == [.seconds(1)])
     }
 
+    @Test func `the program does not decide about a call that was cancelled, whatever its error`() async throws {
+        let (transport, decisions) = (MockTransport(.hang), Lock(0))
+        let manager = manager(transport) {
+            $0.decision = { _ in
+                decisions.withLock { $0 += 1 }
+                return .followPolicy
+            }
+        } configure: {
+            $0.attemptInterceptors = [
+                Intercepting.replacingErrors(by: TransportError(.connectionLost(.beforeResponse)))
+            ]
+        }
+        let task = Task { try await manager.get("x") }
+        try await transport.requests(count: 1)
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(decisions.withLock(\.self) == 0)
+    }
+
     @Test func `nothing is retried by default`() async throws {
         let transport = MockTransport(.status(.serviceUnavailable))
         let manager = SessionManager(on: transport)

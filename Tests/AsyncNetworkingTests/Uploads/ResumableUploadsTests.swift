@@ -228,6 +228,31 @@ import Testing
         #expect(transport.requests.map(\.request.method) == [.options, .post, .patch, .delete])
     }
 
+    @Test(arguments: [true, false], [true, false])
+    func `an upload is removed from the server if an interceptor replaces the error of its cancellation`(
+        isOfSession: Bool, isDecided: Bool
+    ) async throws {
+        let (transport, decisions) = (busyServer(rejection: .hang), Lock(0))
+        let error: any Error = isDecided ? TransportError(.connectionLost(.beforeResponse)) : Planned()
+        let session = SessionManager(on: transport) {
+            $0.interceptors = [Intercepting.replacingErrors(by: error)]
+            guard isDecided else { return }
+            $0.retryPolicy = RetryPolicy(limit: 1).with {
+                $0.decision = { _ in
+                    decisions.withLock { $0 += 1 }
+                    return .stop
+                }
+            }
+        }
+        let options = UploadOptions.resumable.with { $0.partSize = 1 }
+        let task = session.upload("up", body: .string("abc"), options: options)
+        try await transport.requests(count: 3)
+        if isOfSession { await session.invalidate(cancellingTasks: true) } else { task.cancel() }
+        await #expect(throws: (any Error).self) { try await task.value }
+        #expect(transport.requests.map(\.request.method) == [.options, .post, .patch, .delete])
+        #expect(decisions.withLock(\.self) == 0)
+    }
+
     @Test func `an upload whose token cannot be refreshed is not removed, as one that is cancelled`() async throws {
         let base = try url("https://a.example/")
         let authenticator = Authenticator(for: [base], token: Authenticator.Token("old")) { _ in
