@@ -109,6 +109,123 @@ import Testing
         #expect(entry.request.postData?.params == [HAR.Pair("x", "")])
     }
 
+    /// A value of JSON.
+    private indirect enum Node: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByArrayLiteral,
+        ExpressibleByDictionaryLiteral
+    {
+        case literal(String), array([Node]), object([(name: String, value: Node)])
+
+        init(stringLiteral text: String) { self = .literal("\"\(text)\"") }
+        init(integerLiteral number: Int) { self = .literal("\(number)") }
+        init(arrayLiteral elements: Node...) { self = .array(elements) }
+        init(dictionaryLiteral members: (String, Node)...) { self = .object(members.map { (name: $0, value: $1) }) }
+
+        var json: String {
+            switch self {
+            case .literal(let text): text
+            case .array(let elements): "[\(elements.map(\.json).joined(separator: ","))]"
+            case .object(let members):
+                "{\(members.map { "\"\($0.name)\":\($0.value.json)" }.joined(separator: ","))}"
+            }
+        }
+
+        /// The values with one change of a member at any depth: it is removed, or has another value.
+        func changed(_ value: (_ name: String) -> Node?) -> [(member: String, node: Node)] {
+            switch self {
+            case .literal: return []
+            case .array(let elements):
+                return elements.indices.flatMap { index in
+                    elements[index].changed(value).map { member, node in
+                        var elements = elements
+                        elements[index] = node
+                        return (member, .array(elements))
+                    }
+                }
+            case .object(let members):
+                return members.indices.flatMap { index in
+                    let name = members[index].name
+                    var others = members
+                    if let value = value(name) { others[index].value = value } else { others.remove(at: index) }
+                    let inner = members[index].value.changed(value).map { member, node in
+                        var members = members
+                        members[index].value = node
+                        return ("\(name).\(member)", Node.object(members))
+                    }
+                    return [(name, .object(others))] + inner
+                }
+            }
+        }
+    }
+
+    /// An entry with all members.
+    private static let complete: Node = [
+        "startedDateTime": "2026-01-01T00:00:00Z", "time": 3, "cache": [:], "serverIPAddress": "::1", "connection": "1",
+        "comment": "c", "_call": 1, "_source": "cache", "_error": "lost", "_resourceType": "websocket",
+        "_webSocketMessages": [["type": "send", "time": 1, "opcode": 2, "data": "d"]],
+        "request": [
+            "method": "POST", "url": "http://a.example/", "httpVersion": "h2",
+            "cookies": [["name": "a", "value": "b"]], "headers": [["name": "a", "value": "b"]],
+            "queryString": [["name": "a", "value": "b"]], "headersSize": 1, "bodySize": 1,
+            "postData": [
+                "mimeType": "a/b", "text": "t", "params": [["name": "a", "value": "b"]], "comment": "c",
+                "_encoding": "base64",
+            ],
+        ],
+        "response": [
+            "status": 200, "statusText": "OK", "httpVersion": "h2", "cookies": [["name": "a", "value": "b"]],
+            "headers": [["name": "a", "value": "b"]], "redirectURL": "/", "headersSize": 1, "bodySize": 1,
+            "content": [
+                "size": 1, "compression": 1, "mimeType": "a/b", "text": "t", "encoding": "base64", "comment": "c",
+                "_truncated": .literal("true"),
+            ],
+        ],
+        "timings": ["blocked": 1, "dns": 1, "connect": 1, "send": 1, "wait": 1, "receive": 1, "ssl": 1],
+    ]
+
+    private static func read(_ entry: Node) throws -> HAR.Entry {
+        let log: Node = ["log": ["entries": [complete, entry]]]
+        let entries = try HAR(Data(log.json.utf8)).entries
+        #expect(entries.count == 2)
+        return try #require(entries.last)
+    }
+
+    @Test func `members of an entry may be missing or null, except the request, and a program's own may have any type`()
+        throws
+    {
+        let whole = try Self.read(Self.complete)
+        let missing = Self.complete.changed { _ in nil }
+        #expect(missing.count == 67)
+        for (index, (member, node)) in missing.enumerated() {
+            guard member != "request" else {
+                #expect(throws: DecodingError.self) { try Self.read(node) }
+                continue
+            }
+            let entry = try Self.read(node)
+            #expect(entry != whole || member == "cache", "\(member)")
+            let null = Self.complete.changed { _ in .literal("null") }[index].node
+            #expect(try Self.read(null) == entry, "\(member)")
+            guard member.contains("_") else { continue }
+            for other in ["[]", "{\"a\":{}}", "-1.5", "\"x\"", "false"] {
+                let changed = Self.complete.changed { _ in .literal(other) }[index].node
+                #expect(throws: Never.self, "\(member): \(other)") { try Self.read(changed) }
+            }
+        }
+        #expect(throws: DecodingError.self) { try Self.read(["request": ["url": 1]]) }
+    }
+
+    @Test func `an entry of a request without a response has the default members`() throws {
+        // As mitmproxy and Firefox write them.
+        let entry = try Self.read([
+            "request": ["method": "GET", "url": "http://a.example/"],
+            "response": ["status": 0, "content": [:], "redirectURL": .literal("null")],
+            "timings": ["send": 1, "wait": 2],
+        ])
+        #expect(entry.time == 3)
+        #expect(entry.response == HAR.Response())
+        #expect(entry.request == HAR.Request(Request(url: try #require(URL(string: "http://a.example/")))))
+        #expect(entry.timings.connect == -1)
+    }
+
     @Test func `an entry of an archive has no secret in any place`() throws {
         let url = try #require(URL(string: "https://u:SECRET@a.example/x;sid=SECRET?q=SECRET#SECRET"))
         var request = Request(method: .post, url: url)

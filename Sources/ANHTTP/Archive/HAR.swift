@@ -9,8 +9,6 @@ import HTTPTypes
 public struct HAR: Hashable, Sendable {
     /// The requests, in the order in which they ended.
     package var entries: [Entry]
-    /// The program that wrote the archive.
-    package var creator = Creator()
 
     /// Creates an archive of entries.
     package init(entries: [Entry] = []) {
@@ -18,7 +16,8 @@ public struct HAR: Hashable, Sendable {
     }
 
     /// Parses an archive, also of another program, and also one whose end is missing because its writer was killed: its
-    /// complete entries are read.
+    /// complete entries are read. Members of entries may be missing or `null`, except the request, and a program's own,
+    /// whose names begin with an underscore, may have any type.
     ///
     /// - Throws: `DecodingError` if the data is not an archive.
     public init(_ data: Data) throws {
@@ -34,7 +33,6 @@ public struct HAR: Hashable, Sendable {
             file = read
         }
         entries = file.log.entries
-        creator = file.log.creator
     }
 
     /// The number of requests.
@@ -49,8 +47,7 @@ public struct HAR: Hashable, Sendable {
 
     /// The beginning of a file, before its entries, which are lines separated by commas.
     package static let beginning = Data(
-        #"{"log":{"version":"1.2","creator":{"name":"AsyncNetworking","version":"\#(creatorVersion)"},"entries":[\#n"#
-            .utf8)
+        #"{"log":{"version":"1.2","creator":{"name":"AsyncNetworking","version":"1"},"entries":[\#n"#.utf8)
     /// The end of a file, after the entries.
     package static let end = Data("\n]}}\n".utf8)
 
@@ -80,8 +77,6 @@ public struct HAR: Hashable, Sendable {
         return (bytes.base64EncodedString(), "base64")
     }
 
-    private static let creatorVersion = "1"
-
     /// Returns a file that was cut off without its last line, and without its last two lines.
     ///
     /// The last line may be a complete entry, but is not known to be one. The last two may be the end of the file after
@@ -94,23 +89,15 @@ public struct HAR: Hashable, Sendable {
         }
     }
 
-    private struct File: Codable {
+    private struct File: Decodable {
         var log: Log
     }
 
-    private struct Log: Codable {
-        var version: String
-        var creator: Creator
+    private struct Log: Decodable {
         var entries: [Entry]
     }
 
     // MARK: The members
-
-    /// The program that wrote an archive.
-    package struct Creator: Hashable, Codable, Sendable {
-        package var name = "AsyncNetworking"
-        package var version = HAR.creatorVersion
-    }
 
     /// One exchange, or an answer of a cache.
     package struct Entry: Hashable, Codable, Sendable {
@@ -180,7 +167,7 @@ public struct HAR: Hashable, Sendable {
     }
 
     /// The states of a cache, which are not known.
-    package struct Cache: Hashable, Codable, Sendable {}
+    package struct Cache: Hashable, Encodable, Sendable {}
 
     /// A name with a value.
     package struct Pair: Hashable, Codable, Sendable {
@@ -283,44 +270,135 @@ public struct HAR: Hashable, Sendable {
     }
 }
 
-// Archives of other programs may lack members that ours always have.
+// MARK: Reading
 
-extension HAR.Cache {
-    package init(from decoder: any Decoder) throws {}
+/// Reads the members of an object over the values that they have by default: archives of other programs lack members that
+/// ours always have, or have `null` for them. A program's own, whose names begin with an underscore, may have any type.
+private struct Members<Key: CodingKey> {
+    private let container: KeyedDecodingContainer<Key>
+
+    init(of decoder: any Decoder) throws {
+        container = try decoder.container(keyedBy: Key.self)
+    }
+
+    func callAsFunction<Value: Decodable>(_ key: Key, _ value: inout Value) throws {
+        do {
+            value = try container.decodeIfPresent(Value.self, forKey: key) ?? value
+        } catch  where key.stringValue.utf8.first == UInt8(ascii: "_") {}
+    }
+}
+
+extension HAR.Entry {
+    package init(from decoder: any Decoder) throws {
+        // An entry that was cut off has none.
+        let request = try decoder.container(keyedBy: CodingKeys.self).decode(HAR.Request.self, forKey: .request)
+        self.init(startedDateTime: "", request: request, timings: HAR.Timings())
+        let read = try Members<CodingKeys>(of: decoder)
+        try read(.startedDateTime, &startedDateTime)
+        try read(.response, &response)
+        try read(.timings, &timings)
+        time = timings.sum
+        try read(.time, &time)
+        try read(.serverIPAddress, &serverIPAddress)
+        try read(.connection, &connection)
+        try read(.comment, &comment)
+        try read(.call, &call)
+        try read(.source, &source)
+        try read(.error, &error)
+        try read(.resourceType, &resourceType)
+        try read(.webSocketMessages, &webSocketMessages)
+    }
+}
+
+extension HAR.Message {
+    package init(from decoder: any Decoder) throws {
+        self.init(.text(""), isSent: false, at: Date(timeIntervalSince1970: 0))
+        let read = try Members<CodingKeys>(of: decoder)
+        try read(.type, &type)
+        try read(.time, &time)
+        try read(.opcode, &opcode)
+        try read(.data, &data)
+    }
 }
 
 extension HAR.Pair {
     package init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        name = try container.decode(String.self, forKey: .name)
-        value = try container.decodeIfPresent(String.self, forKey: .value) ?? ""
+        self.init("", "")
+        let read = try Members<CodingKeys>(of: decoder)
+        try read(.name, &name)
+        try read(.value, &value)
+    }
+}
+
+extension HAR.Request {
+    package init(from decoder: any Decoder) throws {
+        self.init(method: "", url: "")
+        let read = try Members<CodingKeys>(of: decoder)
+        try read(.method, &method)
+        try read(.url, &url)
+        try read(.httpVersion, &httpVersion)
+        try read(.cookies, &cookies)
+        try read(.headers, &headers)
+        try read(.queryString, &queryString)
+        try read(.postData, &postData)
+        try read(.headersSize, &headersSize)
+        try read(.bodySize, &bodySize)
     }
 }
 
 extension HAR.PostData {
     package init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        mimeType = try container.decodeIfPresent(String.self, forKey: .mimeType) ?? ""
-        text = try container.decodeIfPresent(String.self, forKey: .text) ?? ""
-        params = try container.decodeIfPresent([HAR.Pair].self, forKey: .params) ?? []
-        encoding = try container.decodeIfPresent(String.self, forKey: .encoding)
-        comment = try container.decodeIfPresent(String.self, forKey: .comment)
+        self.init(mimeType: "", text: "")
+        let read = try Members<CodingKeys>(of: decoder)
+        try read(.mimeType, &mimeType)
+        try read(.text, &text)
+        try read(.params, &params)
+        try read(.encoding, &encoding)
+        try read(.comment, &comment)
+    }
+}
+
+extension HAR.Response {
+    package init(from decoder: any Decoder) throws {
+        self.init()
+        let read = try Members<CodingKeys>(of: decoder)
+        try read(.status, &status)
+        try read(.statusText, &statusText)
+        try read(.httpVersion, &httpVersion)
+        try read(.cookies, &cookies)
+        try read(.headers, &headers)
+        try read(.content, &content)
+        try read(.redirectURL, &redirectURL)
+        try read(.headersSize, &headersSize)
+        try read(.bodySize, &bodySize)
+    }
+}
+
+extension HAR.Content {
+    package init(from decoder: any Decoder) throws {
+        self.init()
+        let read = try Members<CodingKeys>(of: decoder)
+        try read(.size, &size)
+        try read(.compression, &compression)
+        try read(.mimeType, &mimeType)
+        try read(.text, &text)
+        try read(.encoding, &encoding)
+        try read(.comment, &comment)
+        try read(.isTruncated, &isTruncated)
     }
 }
 
 extension HAR.Timings {
     package init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        func value(_ key: CodingKeys, _ missing: Double) throws -> Double {
-            try container.decodeIfPresent(Double.self, forKey: key) ?? missing
-        }
-        blocked = try value(.blocked, -1)
-        dns = try value(.dns, -1)
-        connect = try value(.connect, -1)
-        send = try value(.send, 0)
-        wait = try value(.wait, 0)
-        receive = try value(.receive, 0)
-        ssl = try value(.ssl, -1)
+        self.init()
+        let read = try Members<CodingKeys>(of: decoder)
+        try read(.blocked, &blocked)
+        try read(.dns, &dns)
+        try read(.connect, &connect)
+        try read(.send, &send)
+        try read(.wait, &wait)
+        try read(.receive, &receive)
+        try read(.ssl, &ssl)
     }
 }
 
