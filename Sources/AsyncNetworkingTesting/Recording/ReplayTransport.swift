@@ -15,7 +15,7 @@ import HTTPTypes
 /// they contain bodies, without the responses of a session's cache. Each exchange is replayed once. Responses come at once, with their bodies as they were after
 /// decompression, of which `Content-Length` is the size, and without digests, which may be those of other bytes. A request
 /// for which there is no exchange fails with a ``ReplayFailure``, and an exchange that failed when it was recorded fails
-/// with one, too. One of whose response only a part was recorded fails after that part.
+/// with one, too. One of whose response only a part was recorded, or nothing although it has a body, fails after that part.
 public struct ReplayTransport: Transport {
     private let mock: MockTransport
     private let cassette: Cassette
@@ -107,8 +107,13 @@ extension HAR.Entry {
         return nil
     }
 
-    /// Whether only a part of the response's body was recorded.
-    var isPartial: Bool { response.content.isTruncated == true }
+    /// Whether only a part of the response's body was recorded. Archives of other programs may be written without bodies;
+    /// that of an error or a redirect is not missed.
+    var isPartial: Bool {
+        if response.content.isTruncated == true { return true }
+        guard response.content.text == nil, response.content.size > 0 else { return false }
+        return request.method != "HEAD" && response.status < 300 && response.status != 204
+    }
 
     /// Whether the recorder has left a part out, which the program has read.
     var isCutByLimit: Bool { isPartial && (response.content.comment != nil || response.content.text == nil) }

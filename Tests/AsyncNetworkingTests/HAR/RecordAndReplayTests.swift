@@ -381,6 +381,33 @@ import Testing
         #expect(replayed.head.headers[.contentEncoding] == nil)
     }
 
+    @Test(
+        arguments: [
+            ("GET", 200, nil, 9, false), ("POST", 206, nil, 9, false), ("GET", 200, "", 9, true),
+            ("GET", 200, nil, 0, true), ("GET", 200, nil, -1, true), ("HEAD", 200, nil, 9, true),
+            ("GET", 204, nil, 9, true), ("GET", 404, nil, 9, true), ("GET", 304, nil, 9, true),
+        ] as [(String, Int, String?, Int64, Bool)])
+    func `a response whose body an archive does not have is not an empty one`(
+        method: String, status: Int, text: String?, size: Int64, isReplayed: Bool
+    ) async throws {
+        let sent = Request(method: try #require(HTTPRequest.Method(method)), url: try url("http://a.example/v1/a"))
+        var entry = HAR.Entry(startedDateTime: "", request: HAR.Request(sent), timings: HAR.Timings())
+        (entry.response.status, entry.response.content.text, entry.response.content.size) = (status, text, size)
+        _ = try directory.write(HAR(entries: [entry]).data(), to: "a.har")
+        func send(_ manager: SessionManager) async throws -> String {
+            try await manager.withResponse(for: manager.request(sent.method, "a")) { head, body in
+                "\(head.status.code) \(String(decoding: try await body.collect(upTo: 100), as: UTF8.self))"
+            }
+        }
+        if isReplayed {
+            #expect(try await send(replaying()) == "\(status) ")
+        } else {
+            let text = try await failure { _ = try await send(replaying()) }
+            #expect(text == "The response to \(method) http://a.example/v1/a was recorded without its body")
+            #expect(try await send(recording(Self.numbered, mode: .update)) == "200 \(method) a")
+        }
+    }
+
     @Test func `a canary finds a secret in a compressed body`() async throws {
         let body = RequestBody.string("SECRET").compressed(.gzip)
         let headers: HTTPFields = [.contentEncoding: "gzip"]
