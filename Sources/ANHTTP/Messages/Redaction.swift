@@ -16,7 +16,7 @@ package import HTTPTypes
 /// A name is secret if one of its words, or several words in succession, are among the ``names``: `access_token`,
 /// `accessToken`, `X-Access-Token` and `access-tokens` are, by the word `token`. A word that ends with `apikey`, `passwd`,
 /// `password`, `secret` or `token`, such as `refreshtoken`, is secret if that ending is among them. Other text, XML, and bytes that are not
-/// text are not examined. A request body in the content coding `gzip` or `deflate` is recorded decompressed, and of one in another coding nothing.
+/// text are not examined. A body in the content coding `gzip` or `deflate` is recorded decompressed, and of one in another coding nothing.
 public struct Redaction: Hashable, Sendable {
     /// The secret names, in lower case and without separators; by default those of ``standard``.
     public var names: Set<String>

@@ -10,7 +10,8 @@ extension HAR {
     /// A secret is also found percent-encoded, with `+` for spaces as in forms, with the escapes of JSON, and in Base64,
     /// with either alphabet, with or without padding, and as a part of a longer text, as in Basic credentials and JSON
     /// Web Tokens; and in up to three of these encodings, one in another, but in one only if a body is not text. A body
-    /// that is compressed with gzip or deflate is decompressed.
+    /// that is compressed with gzip or deflate is decompressed; one in another content coding, which is recorded only
+    /// if nothing is hidden, is not searched.
     ///
     /// - Parameter secrets: The secrets; empty ones are ignored.
     /// - Throws: `EncodingError` for a duration that is not finite.

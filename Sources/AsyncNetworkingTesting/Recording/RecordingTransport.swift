@@ -27,8 +27,8 @@ public enum RecordingMode: String, Hashable, Sendable {
 /// The cassette is written when the transport is created, unless it is updated, and after each exchange that is sent, with complete
 /// bodies, which are kept in memory; several transports of one cassette would replace each other's exchanges. The body of a request is read before it
 /// is sent, also that of a file, and the bytes that were read are sent. What of a response is not read is not recorded, and
-/// reading on fails when it is replayed. Secrets are hidden; `HAR.places(of:)` finds those that are not. WebSocket
-/// connections are not supported.
+/// reading on fails when it is replayed. Secrets are hidden, with all of a body in a content coding that the session does not
+/// decode, other than gzip and deflate; `HAR.places(of:)` finds those that are not. WebSocket connections are not supported.
 public final class RecordingTransport: Transport {
     private let transport: any Transport
     private let path: String
@@ -152,13 +152,20 @@ public final class RecordingTransport: Transport {
             let response = try await transport.open(request, delivery: delivery, reporting: events)
             entry.response = HAR.Response(response.head)
             entry.request.httpVersion = entry.response.httpVersion
-            let source = RecordedBody(base: response.body) { [entry, self] body, isWhole, metrics, error in
+            let source = RecordedBody(base: response.body) { [entry, self] body, extent, metrics, error in
                 var entry = entry
                 entry.error = request.isSuperseded ? HAR.Entry.superseded : error?.outline
+                let shown = redaction.body(
+                    body, contentType: entry.response.content.mimeType,
+                    codings: response.head.codings(leftFor: request), decode: HAR.content)
+                let comment = shown.comment(recording: body.count, of: Int64(body.count))
+                let isPart = comment != nil || extent == .part && response.head.mayHaveContent(for: request.method)
                 // A redirect, for example, is followed without its body.
-                let isPassedOver = body.isEmpty && response.head.mayBeDiscarded
-                if error == nil, !isWhole, !isPassedOver, response.head.mayHaveContent(for: request.method) {
-                    entry.response.content.isTruncated = true
+                let isPassedOver = extent == .unused || body.isEmpty && response.head.mayBeDiscarded
+                if error == nil, isPart, !isPassedOver { entry.response.content.isTruncated = true }
+                // A client that decodes bodies itself would otherwise decode this one again.
+                if case .decoded = shown {
+                    entry.response.headers.removeAll { $0.name.lowercased() == "content-encoding" }
                 }
                 if let metrics {
                     entry.timings = HAR.Timings(metrics)
@@ -166,20 +173,9 @@ public final class RecordingTransport: Transport {
                 }
                 entry.response.content.size = Int64(body.count)
                 entry.response.bodySize = metrics?.responseBodyBytes ?? Int64(body.count)
-                let content = redaction.body(
-                    body, contentType: entry.response.content.mimeType,
-                    codings: response.head.codings(leftFor: request), decode: HAR.content)
-                var shown = body
-                switch content {
-                case .kept(let bytes): shown = bytes
-                case .decoded(let bytes, isComplete: true):
-                    shown = bytes
-                    // A client that decodes bodies itself would otherwise decode this one again.
-                    entry.response.headers.removeAll { $0.name.lowercased() == "content-encoding" }
-                // Other bytes would be another response.
-                case .decoded, .hidden: break
-                }
-                (entry.response.content.text, entry.response.content.encoding) = HAR.text(shown)
+                entry.response.content.comment = comment
+                (entry.response.content.text, entry.response.content.encoding) = HAR.text(
+                    shown.bytes, isComplete: comment == nil)
                 write(entry, number)
             }
             var body = ResponseBody(source: source)
@@ -242,8 +238,11 @@ extension ResponseHead {
 /// A body that is copied while it is read, and recorded when its exchange is closed.
 private final class RecordedBody: ResponseBodySource {
     private let base: ResponseBody
-    private let record: @Sendable (_ body: Data, _ isWhole: Bool, TransferMetrics?, (any Error)?) -> Void
+    private let record: @Sendable (Data, Extent, TransferMetrics?, (any Error)?) -> Void
     private let state = Lock(State())
+
+    /// What the bytes are of the body: all, the beginning, or any number that is not passed on.
+    enum Extent { case whole, part, unused }
 
     private struct State: Sendable {
         var data = Data()
@@ -254,7 +253,7 @@ private final class RecordedBody: ResponseBodySource {
         var isRecorded = false
     }
 
-    init(base: ResponseBody, _ record: @escaping @Sendable (Data, Bool, TransferMetrics?, (any Error)?) -> Void) {
+    init(base: ResponseBody, _ record: @escaping @Sendable (Data, Extent, TransferMetrics?, (any Error)?) -> Void) {
         self.base = base
         self.record = record
     }
@@ -293,7 +292,7 @@ private final class RecordedBody: ResponseBodySource {
             defer { state.isRecorded = true }
             return (state.isRecorded ? nil : state.data, state.isUnused, state.isUnused ? nil : state.error)
         }
-        if let data { record(data, isUnused || base.ending != nil, base.metrics, error) }
+        if let data { record(data, isUnused ? .unused : base.ending == nil ? .part : .whole, base.metrics, error) }
         await base.close()
     }
 }

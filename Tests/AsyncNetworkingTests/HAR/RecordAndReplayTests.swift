@@ -381,6 +381,34 @@ import Testing
         #expect(replayed.head.headers[.contentEncoding] == nil)
     }
 
+    @Test(arguments: [("br", nil), ("gzip, gzip", nil), ("gzip", 40)] as [(String, Int?)])
+    func `nothing is recorded of a response that cannot be decoded, and no secret of one that is cut off`(
+        coding: String, length: Int?
+    ) async throws {
+        let text = #"{"token":"SECRET","a":"\#(String(repeating: "0123456789", count: 20))"}"#
+        let body = try #require(RequestBody.string(text).compressed(.gzip).bytes)
+        let headers: HTTPFields = [.contentType: "application/json", .contentEncoding: coding]
+        let transport = MockTransport(.data(body.prefix(length ?? body.count), headers: headers))
+        let manager = SessionManager(on: try RecordingTransport(wrapping: transport, to: path)) {
+            $0.decodesContent = false
+        }
+        _ = try await manager.get("a")
+        let archive = try HAR(directory.read("a.har"))
+        let content = archive.entries[0].response.content
+        #expect(content.encoding == nil)
+        #expect(content.isTruncated == true)
+        #expect(try archive.places(of: ["SECRET"]) == [])
+        if length == nil {
+            #expect(content.text == "…")
+            #expect(content.comment == "a body in the coding \(coding), which is not recorded")
+        } else {
+            #expect(content.text?.hasPrefix(#"{"token":"…","a":"0123"#) == true, "\(content.text ?? "")")
+        }
+        let failure = try await failure { _ = try await replaying().get("a") }
+        #expect(failure.hasPrefix("The response to GET http://a.example/v1/a was recorded in part: "))
+        #expect(try await recording(Self.numbered, mode: .update).get("a").text == "GET a")
+    }
+
     @Test(
         arguments: [
             ("GET", 200, nil, 9, false), ("POST", 206, nil, 9, false), ("GET", 200, "", 9, true),
