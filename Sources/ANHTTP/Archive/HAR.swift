@@ -503,16 +503,7 @@ extension Redaction {
     package func entry(_ entry: HAR.Entry) -> HAR.Entry {
         guard self != .none else { return entry }
         var entry = entry
-        func hidden(_ pairs: [HAR.Pair]) -> [HAR.Pair] { pairs.map { HAR.Pair($0.name, value($0.value, of: $0.name)) } }
-        entry.request.url = url(entry.request.url)
-        entry.request.queryString = HAR.Request.query(of: entry.request.url)
-        entry.request.headers = hidden(entry.request.headers)
-        entry.request.cookies = entry.request.cookies.map { HAR.Pair($0.name, Self.mark) }
-        if let post = entry.request.postData, post.encoding == nil {
-            let type = post.mimeType
-            let bytes = body(Data(post.text.utf8), contentType: type)
-            entry.request.postData?.text = String(decoding: bytes, as: UTF8.self)
-        }
+        entry.request = request(entry.request)
         entry.response.headers = hidden(entry.response.headers)
         entry.response.cookies = entry.response.cookies.map { HAR.Pair($0.name, Self.mark) }
         entry.response.redirectURL = url(entry.response.redirectURL)
@@ -530,5 +521,24 @@ extension Redaction {
         }
         entry.error = entry.error.map(text)
         return entry
+    }
+
+    /// Returns a request of an archive without its secrets.
+    package func request(_ request: HAR.Request) -> HAR.Request {
+        guard self != .none else { return request }
+        var request = request
+        request.url = url(request.url)
+        request.queryString = HAR.Request.query(of: request.url)
+        request.headers = hidden(request.headers)
+        request.cookies = request.cookies.map { HAR.Pair($0.name, Self.mark) }
+        if let post = request.postData, post.encoding == nil {
+            let bytes = body(Data(post.text.utf8), contentType: post.mimeType)
+            request.postData?.text = String(decoding: bytes, as: UTF8.self)
+        }
+        return request
+    }
+
+    private func hidden(_ pairs: [HAR.Pair]) -> [HAR.Pair] {
+        pairs.map { HAR.Pair($0.name, value($0.value, of: $0.name)) }
     }
 }

@@ -25,8 +25,9 @@ public struct ReplayTransport: Transport {
     /// - Parameters:
     ///   - path: The path of the archive.
     ///   - matching: The rule by which an exchange is found for a request; ``ReplayMatching/anyOrder`` by default.
-    ///   - redaction: The rules by which the cassette was recorded, so that a request is compared without its secrets;
-    ///     ``ANHTTP/Redaction/byName`` by default.
+    ///   - redaction: The rules for hiding secrets, of the recorded requests and of those that are sent, which are
+    ///     compared without them; ``ANHTTP/Redaction/byName`` by default. A cassette that was recorded by rules that hide
+    ///     more requires these.
     /// - Throws: An error of Foundation for a file that cannot be read, or `DecodingError` for one that is no archive.
     public init(
         from path: String, matching: ReplayMatching = .anyOrder, redacting redaction: Redaction = .byName
@@ -143,9 +144,14 @@ final class Cassette: Sendable {
     init(_ entries: [HAR.Entry], _ matching: ReplayMatching, _ redaction: Redaction) {
         self.matching = matching
         self.redaction = redaction
-        // Those of browsers have random ones.
         let replayed = entries.enumerated().filter(\.element.isReplayed)
-        self.entries = replayed.map(\.element.withFixedBoundary)
+        self.entries = replayed.map { _, entry in
+            // The archive of another program, or by other rules, has secrets and random boundaries.
+            var entry = entry
+            entry.request = redaction.request(entry.request.withFixedBoundary)
+            entry.error = entry.error.map(redaction.text)
+            return entry
+        }
         numbers = replayed.map { $0.offset + 1 }
     }
 
@@ -213,16 +219,15 @@ extension Redaction {
                 comment: shown.comment(recording: body.count, of: Int64(body.count)))
         }
         record.bodySize = Int64(body.count)
-        let entry = HAR.Entry(startedDateTime: "", request: record, timings: HAR.Timings())
-        return self.entry(entry.withFixedBoundary).request
+        return self.request(record.withFixedBoundary)
     }
 }
 
-extension HAR.Entry {
-    /// The exchange with a fixed boundary in the body of a multipart request, which has a random one, so that bodies can
-    /// be compared. The field of the type loses its other parameters.
-    var withFixedBoundary: HAR.Entry {
-        guard var post = request.postData else { return self }
+extension HAR.Request {
+    /// The request with a fixed boundary in a multipart body, which has a random one, so that bodies can be compared. The
+    /// field of the type loses its other parameters.
+    fileprivate var withFixedBoundary: HAR.Request {
+        guard var post = postData else { return self }
         let type = HeaderParameters(post.mimeType)
         guard type.value.lowercased().utf8.starts(with: "multipart/".utf8), let boundary = type["boundary"],
             !boundary.isEmpty
@@ -230,12 +235,12 @@ extension HAR.Entry {
         let bytes = post.bytes.replacing(Data("--\(boundary)".utf8), with: Data("--\(Self.boundary)".utf8))
         post.text = post.encoding == nil ? String(decoding: bytes, as: UTF8.self) : bytes.base64EncodedString()
         post.mimeType = "\(type.value); boundary=\(Self.boundary)"
-        var entry = self
-        entry.request.postData = post
-        entry.request.headers = request.headers.map { pair in
+        var request = self
+        request.postData = post
+        request.headers = headers.map { pair in
             pair.name.lowercased() == "content-type" ? HAR.Pair(pair.name, post.mimeType) : pair
         }
-        return entry
+        return request
     }
 
     private static let boundary = "recorded-boundary"

@@ -436,6 +436,27 @@ import Testing
         }
     }
 
+    @Test func `an archive with secrets is replayed without them, and no message has one`() async throws {
+        func send(_ manager: SessionManager, _ secret: String, to path: String = "login") async throws -> String {
+            try await manager.post(
+                "\(path)?token=\(secret)", body: .json(["password": secret]), headers: [.cookie: "a=\(secret)"]
+            ).text
+        }
+        let manager = SessionManager(
+            on: try RecordingTransport(wrapping: Self.numbered, to: path, redacting: .none))
+        for _ in 0..<2 { _ = try await send(manager, "SECRET") }
+        let (text, body) = (String(decoding: try directory.read("a.har"), as: UTF8.self), #"{\"password\":\"SECRET\"}"#)
+        #expect(text.contains("token=SECRET") && text.contains(body))
+        #expect(try await send(replaying(), "another") == "POST login")
+        let replay = try ReplayTransport(from: path)
+        let failure = try await failure { _ = try await send(SessionManager(on: replay), "another", to: "x") }
+        let custom = ReplayMatching.custom { _, recorded in
+            !"\(recorded.headers) \(recorded.url) \(recorded.body)".contains("SECRET")
+        }
+        #expect(try await send(replaying(custom), "another") == "POST login")
+        for text in replay.unused + [failure] { #expect(!text.contains("SECRET"), "\(text)") }
+    }
+
     @Test func `a canary finds a secret in a compressed body`() async throws {
         let body = RequestBody.string("SECRET").compressed(.gzip)
         let headers: HTTPFields = [.contentEncoding: "gzip"]
