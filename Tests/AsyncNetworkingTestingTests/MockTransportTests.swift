@@ -328,6 +328,28 @@ import Testing
         await response.close()
     }
 
+    @Test(arguments: [true, false])
+    func `what a collected response had before its body failed is read once before the failure`(
+        isOpen: Bool
+    ) async throws {
+        let transport = MockTransport(
+            MockResponse([
+                .head(.notFound), .chunk(Data("ab".utf8)), .chunk(Data("c".utf8)), .fail(ScriptError()),
+            ]))
+        let events = EventRecorder()
+        let body = try await transport.open(Request(url: url), delivery: .collected(upTo: 10), reporting: events).body
+        if isOpen {
+            #expect(try await body.next() == Data("abc".utf8))
+            for _ in 0..<2 { await #expect(throws: ScriptError.self) { try await body.next() } }
+        }
+        await body.close()
+        await #expect(throws: (any Error).self) { try await body.next() }
+        let received = events.events.compactMap { event -> Int64? in
+            if case .downloadProgress(let progress) = event { progress.completedBytes } else { nil }
+        }
+        #expect(received == [2, 3])
+    }
+
     @Test(arguments: [[20], [5, 20], [5, 6, 4]])
     func `a body above the limit fails a response that may be discarded, as it fails any other`(
         sizes: [Int]

@@ -269,12 +269,13 @@ final class MockExchange: ResponseBodySource {
         }
     }
 
-    /// Fails the exchange, unless the body was read to its end.
-    func fail(_ error: any Error) {
-        state.update { $0.fail(error) }
+    /// Fails the exchange after bytes that are read again, unless the body was read to its end.
+    func fail(_ error: any Error, after bytes: Data = Data()) {
+        state.update { $0.fail(error, after: bytes) }
     }
 
     private func readNext() async throws -> Data? {
+        if let bytes = state.update({ $0.takeUnread() }) { return bytes }
         while let step = try await nextStep() {
             switch step {
             case .chunk(let data):
@@ -367,6 +368,8 @@ final class MockExchange: ResponseBodySource {
         var isAtEnd = false
         /// The error with which the body has failed, by which all later reads fail, too.
         private(set) var failure: (any Error)?
+        /// The bytes before the failure that were collected, and are read before it.
+        private var unread = Data()
         var isClosed = false
         /// The bytes of the request's body that have arrived while it is sent in the background.
         var sent = Data()
@@ -380,8 +383,14 @@ final class MockExchange: ResponseBodySource {
         }
 
         /// Ends a body that is not at its end.
-        mutating func fail(_ error: any Error) {
+        mutating func fail(_ error: any Error, after unread: Data = Data()) {
             if !isAtEnd { failure = failure ?? error }
+            self.unread = unread
+        }
+
+        mutating func takeUnread() -> Data? {
+            defer { unread = Data() }
+            return unread.isEmpty ? nil : unread
         }
     }
 }

@@ -222,15 +222,15 @@ public final class MockTransport: Transport {
             else {
                 return OpenResponse(head: head, body: ResponseBody(source: exchange))
             }
-            let data: Data
+            var data = Data()
             do {
-                data = try await exchange.collect(upTo: limit)
+                while let chunk = try await exchange.next() { try data.collect(chunk, upTo: limit) }
             } catch
                 where head.mayBeDiscarded && !(error is CancellationError)
                 && (error as? TransportError)?.reason != .shutDown
             {
                 // As libcurl's transport: the failure is one of reading the body, also that of a limit.
-                exchange.fail(error)
+                exchange.fail(error, after: data)
                 return OpenResponse(head: head, body: ResponseBody(source: exchange))
             }
             try await exchange.finishRequest()
