@@ -131,9 +131,11 @@ public final class RecordingTransport: Transport {
     /// when it is read again.
     private func read(_ request: Request, by reader: MockTransport) async throws -> (Request, Data) {
         try await reader.open(request, delivery: .streamed, reporting: nil).close()
-        let body = reader.requests[0].body
-        guard request.body.bytes == nil else { return (request, body) }
+        let (body, trailers) = (reader.requests[0].body, reader.requests[0].trailers)
         var request = request
+        // The closure was called for the bytes that were read, which are those that are sent.
+        if request.trailers != nil { request.trailers = { trailers } }
+        guard request.body.bytes == nil else { return (request, body) }
         request.body = .bytes(body).gated(as: request.body)
         // The reader has accepted them; of bytes in memory, the length is known.
         request.headers[.contentLength] = nil

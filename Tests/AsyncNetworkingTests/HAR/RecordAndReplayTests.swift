@@ -457,6 +457,23 @@ import Testing
         for text in replay.unused + [failure] { #expect(!text.contains("SECRET"), "\(text)") }
     }
 
+    @Test(arguments: [RequestBody.writer { try await $0.write(Data("abc".utf8)) }, .string("abc")])
+    func `trailers are made once for a body that is read`(body: RequestBody) async throws {
+        let (transport, count) = (MockTransport(.text("x")), Lock(0))
+        var request = Request(method: .post, url: try url("http://a.example/x"))
+        request.body = body
+        request.trailers = {
+            let number = count.withLock {
+                $0 += 1; return $0
+            }
+            return [.contentDigest: "\(number)"]
+        }
+        let recording = try RecordingTransport(wrapping: transport, to: path)
+        try await recording.open(request, delivery: .streamed, reporting: nil).close()
+        #expect(transport.requests.map(\.trailers) == [[.contentDigest: "1"]])
+        #expect(count.withLock(\.self) == 1)
+    }
+
     @Test func `a canary finds a secret in a compressed body`() async throws {
         let body = RequestBody.string("SECRET").compressed(.gzip)
         let headers: HTTPFields = [.contentEncoding: "gzip"]
