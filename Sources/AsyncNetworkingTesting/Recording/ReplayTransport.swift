@@ -75,7 +75,8 @@ public struct ReplayMatching: Sendable {
     /// is not compared, nor that of query parameters with different names, since that of a dictionary differs between
     /// runs; a parameter without a value is one with an empty value.
     public static let anyOrder = ReplayMatching(isOrdered: false, matches: nil)
-    /// The next exchange, which must have the same method, URL and body: requests are sent in the recorded order.
+    /// The next exchange, which must have the same method, URL and body: requests are sent in the recorded order, which
+    /// in the archive of a `HARRecorder` is that in which the exchanges ended.
     public static let ordered = ReplayMatching(isOrdered: true, matches: nil)
 
     /// The first exchange that was not replayed yet and for which a closure returns `true`.
