@@ -98,6 +98,10 @@ public final class RecordingTransport: Transport {
     /// The schemes of the transport that sends requests.
     public var authenticationSchemes: Set<AuthenticationScheme> { transport.authenticationSchemes }
 
+    /// The first error of writing the cassette, with which later exchanges fail; `nil` if all exchanges that have ended were
+    /// written. No exchange reports that of the last one: a test that records checks this property at its end.
+    public var failure: (any Error)? { state.withLock(\.failure) }
+
     /// Sends a request and records the exchange, or replays it.
     ///
     /// - Throws: The errors of the transport that sends requests, ``ReplayFailure`` for a request that can be neither
@@ -107,7 +111,7 @@ public final class RecordingTransport: Transport {
     ) async throws -> OpenResponse {
         guard sends else { return try await replay.open(request, delivery: delivery, reporting: events) }
         try replay.checkRunning(request)
-        if let failure = state.withLock(\.failure) { throw failure }
+        if let failure { throw failure }
         let reader = MockTransport(receiving: { _ in .status(.ok) }, clock: ContinuousClock())
         var (request, body) = try await read(request, by: reader)
         // What does not begin any more leaves its exchange for its repetition.

@@ -965,7 +965,9 @@ import Testing
             try await transport.open(request, delivery: .streamed, reporting: nil),
         ]
         try FileManager.default.removeItem(atPath: folder)
+        #expect(transport.failure == nil)
         await responses[0].close()
+        #expect((transport.failure as? SystemError)?.code == ENOENT)
         // The folder, which is missing, then is no folder.
         _ = try directory.write(Data(), to: "folder")
         await responses[1].close()
