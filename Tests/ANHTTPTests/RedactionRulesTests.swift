@@ -107,6 +107,9 @@ import Testing
             ("Digest", "uri=\"/b?code=secret\", qop=auth", "uri=\"/b?code=…\", qop=auth"),
             ("Accept", "text/html;q=0.8, */*", "text/html;q=0.8, */*"), ("X-Text", "who? a=b / c", "who? a=b / c"),
             ("Accept", "text/html", "text/html"), ("Authorization", "", ""),
+            ("Authorization", "apikey=secret, client=7", "…"), ("Authorization", "Bearer\tsecret secret", "…"),
+            ("Authorization", "secret: secret", "…"), ("Authorization", "Bearer  secret", "Bearer …"),
+            ("Authorization", " secret secret", "…"), ("Proxy-Authorization", "\"secret\" secret", "…"),
         ])
     func `header fields lose their secrets`(name: String, value: String, expected: String) {
         #expect(rules.value(value, of: name) == expected)

@@ -8,7 +8,7 @@ package import HTTPTypes
 /// | place | what is hidden |
 /// |---|---|
 /// | URLs and references, also in fields and errors | user information, fragments, and the values of the query; path parameters with a secret name |
-/// | header fields | the values of fields with a secret name; of `Authorization` the scheme is kept |
+/// | header fields | the values of fields with a secret name; of `Authorization` a scheme before a space is kept |
 /// | cookies | all values |
 /// | JSON and JSON5, at any depth, in UTF-8, UTF-16 or UTF-32, also if it is cut off | the values of members with a secret name, and all within them: numbers become 0; Booleans, `null`, and names of up to 24 letters and underscores are kept, other names numbered |
 /// | forms, also multipart | the values of fields with a secret name |
@@ -221,7 +221,10 @@ public struct Redaction: Hashable, Sendable {
         guard isOn, !value.isEmpty else { return value }
         switch name.lowercased() {
         case "authorization", "proxy-authorization":
-            return value.unicodeScalars.firstIndex(of: " ").map { value[...$0] + Self.mark } ?? Self.mark
+            // Other text before a space may be a part of the secret (RFC 9110 §11.4).
+            var scanner = HeaderScanner(value)
+            let scheme = scanner.takeToken()
+            return !scheme.isEmpty && scanner.take(UInt8(ascii: " ")) ? "\(scheme) \(Self.mark)" : Self.mark
         case "cookie":
             return value.split(at: ";").map { cookie($0) }.joined(separator: ";")
         case "set-cookie":
