@@ -170,6 +170,8 @@ private actor Passage {
         guard var call = begun else { throw CancellationError() }
         do {
             var sent = call.replacing(self.request, by: request, on: pipeline)
+            // For the next interceptor, which may wrap the bytes.
+            try sent.encodeBody(with: pipeline.json.encoder)
             if sent.timeout != nil { sent = await measuringTimeout(of: sent) }
             var response = try await pipeline.intercept(sent, &call, by: rest, next)
             // One that an interceptor has made of bytes in memory can always be read.

@@ -49,7 +49,7 @@ final class Pipeline: Sendable {
     let headers: HTTPFields
     /// The session's transfer options, which requests without options inherit.
     let options: SharedTransferOptions
-    private let json: JSONCoding
+    let json: JSONCoding
 
     init(
         transport: any Transport, configuration: SessionConfiguration, headers: HTTPFields, state: Lock<SessionState>
@@ -336,7 +336,7 @@ final class Pipeline: Sendable {
             index += 1
             if try step.prepare(self, &request) { return (request, index, step.function) }
         }
-        // An interceptor or a redirect policy may have set another body.
+        // A redirect policy, for example, may have set another body.
         try request.encodeBody(with: json.encoder)
         try limitToTimeLeft(&request)
         if TaskRegistry.isCleaningUp { request.cleansUp = true }

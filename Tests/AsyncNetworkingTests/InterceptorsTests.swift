@@ -217,6 +217,44 @@ struct Intercepting: Interceptor {
         #expect(try transport.onlyRequest.request.headers[.authorization] == "secret")
     }
 
+    /// A body that an interceptor sets.
+    enum SetBody: CaseIterable, Sendable { case json, form }
+
+    @Test(arguments: SetBody.allCases, [true, false])
+    func `a body that an interceptor sets is encoded for the next one, which wraps its bytes`(
+        kind: SetBody, isAroundCall: Bool
+    ) async throws {
+        struct Name: Encodable { let firstName = "Ada" }
+        let sets = Intercepting { request, next in
+            var request = request
+            switch kind {
+            case .json: request.body = .json(Name())
+            case .form:
+                var form = try MultipartFormData(boundary: "b")
+                try form.append(RequestBody.json(Name()), name: "n", fileName: nil)
+                request.body = .form(form)
+            }
+            return try await next(request)
+        }
+        let wraps = Intercepting { request, next in
+            var request = request
+            let plain = request.body
+            request.body = .writer { output in try await plain.write(to: output) }
+            return try await next(request)
+        }
+        let manager = SessionManager(on: transport) {
+            $0.json.encoder.keyEncodingStrategy = .convertToSnakeCase
+            $0.interceptors = isAroundCall ? [sets, wraps] : [sets]
+            if !isAroundCall { $0.attemptInterceptors = [wraps] }
+        }
+        _ = try await manager.data(for: Request(method: .post, url: url("http://a.example/x")))
+        let received = try #require(transport.requests.first)
+        let text = String(decoding: received.body, as: UTF8.self)
+        #expect(text.contains(#"{"first_name":"Ada"}"#), "\(text)")
+        let type = received.request.headers[.contentType]
+        #expect(type == (kind == .json ? "application/json" : "multipart/form-data; boundary=b"))
+    }
+
     @Test func `an interceptor can modify the response, and a streamed body chunk by chunk`() async throws {
         let gate = try ScriptGate()
         let transport = MockTransport { _ in
