@@ -71,6 +71,7 @@ enum ISO8601Date {
     /// that do not exist.
     static func date(_ text: String) -> Date? {
         guard ISO8601Text.isDate(text) else { return nil }
+        let text = Self.shortened(text)
         let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
         let digits = text.utf8.prefix { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
         // Foundation reads dates before 1582 in the Julian calendar, so those are moved by cycles of 400 years, in which
@@ -80,6 +81,15 @@ enum ISO8601Date {
         let cycles = 4 - year / 400
         let moved = try? style.parse("\(year + 400 * cycles)" + text.dropFirst(digits.count))
         return moved?.addingTimeInterval(-Double(cycles) * 146_097 * 86_400)
+    }
+
+    /// Returns the text of a date with no more digits of a fraction than Foundation reads, which are more than a date has.
+    private static func shortened(_ text: String) -> String {
+        guard let point = text.utf8.firstIndex(of: UInt8(ascii: ".")) else { return text }
+        let digits = text.utf8[point...].dropFirst().prefix { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
+        var result = text
+        result.removeSubrange(digits.prefix(9).endIndex..<digits.endIndex)
+        return result
     }
 }
 
