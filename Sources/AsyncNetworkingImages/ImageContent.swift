@@ -112,8 +112,8 @@ public enum ImageError: Error, Hashable, Sendable {
     case malformed(ImageFormat)
     /// The image with this stored size has more pixels than `limit`, the value of ``ImageLimits/pixels``.
     case tooManyPixels(PixelSize, limit: Int)
-    /// The decoded image with this size in pixels, after a reduction and at 4 bytes per pixel, has more bytes than
-    /// `limit`, the value of ``ImageLimits/decodedBytes``.
+    /// The decoded image with this size in pixels, after a reduction, has more bytes than `limit`, the value of
+    /// ``ImageLimits/decodedBytes``.
     case tooManyBytes(PixelSize, limit: Int)
     /// The library was built without the package trait `ImageDecoding`, which is off by default, and the program
     /// specified no ``ImageDecoder`` of its own.
@@ -137,7 +137,7 @@ extension ImageError: CustomStringConvertible, LocalizedError {
         case .tooManyPixels(let size, let limit):
             "The image has \(size) pixels, more than the limit of \(limit); see ImageLimits.pixels."
         case .tooManyBytes(let size, let limit):
-            "The image has \(size) pixels, whose \(size.decodedBytes) bytes exceed the limit of \(limit); see "
+            "The image has \(size) pixels, for which decoding takes more than the limit of \(limit) bytes; see "
                 + "ImageLimits.decodedBytes."
         case .decoderUnavailable:
             "There is no image decoder: enable the package trait ImageDecoding, or specify a decoder."

@@ -128,6 +128,27 @@ struct ImageDecodingTests {
         }
     }
 
+    @Test func `deep pixels count with their own size, and the error has the limit that was set`() async throws {
+        // 16 bits for each of red, green, blue and alpha.
+        let image = try await ImageContent(
+            Picture.made(
+                ".png",
+                by: [
+                    ["black", "black.v", "8", "6", "--bands", "4"], ["cast", "black.v", "short.v", "ushort"],
+                    ["copy", "short.v", "out.png", "--interpretation", "rgb16"],
+                ]))
+        func decode(_ limit: Int) async throws -> Bitmap {
+            try await image.decoded(options: ImageDecodingOptions(limits: ImageLimits(decodedBytes: limit)))
+        }
+        let error = await #expect(throws: ImageError.self) { try await decode(8 * 6 * 8 - 1) }
+        #expect(error == .tooManyBytes(PixelSize(width: 8, height: 6), limit: 383))
+        #expect(
+            error?.description
+                == "The image has 8 × 6 pixels, for which decoding takes more than the limit of 383 bytes; "
+                + "see ImageLimits.decodedBytes.")
+        #expect(try await decode(8 * 6 * 8).pixels.count == 8 * 6 * 4)
+    }
+
     @Test func `a header that lies about the size is an error`() async throws {
         var data = try await Picture.halves(".png")
         // The width in IHDR becomes 50,000; its checksum no longer fits.

@@ -175,7 +175,8 @@ public struct ImageLimits: Hashable, Sendable {
     /// ``ImageError/tooManyBytes(_:limit:)``. With a value below 4, every image is refused.
     ///
     /// The reduced size is calculated from the header for both orientations, and the larger one counts, even if the
-    /// image is then decoded in the other.
+    /// image is then decoded in the other. For ``BuiltInImageDecoder``, pixels of more than 4 bytes, such as those with 16
+    /// bits per channel, count with their own size, rounded up to a multiple of 4.
     public var decodedBytes: Int
 
     /// Creates limits from two values, which are not checked.
@@ -199,7 +200,8 @@ public struct ImageLimits: Hashable, Sendable {
     func check(_ size: PixelSize, decoded: PixelSize? = nil, bytesPerPixel: Int = 4) throws(ImageError) {
         guard size.pixels <= pixels else { throw .tooManyPixels(size, limit: pixels) }
         let decoded = decoded ?? size
-        let limit = decodedBytes / max(1, (bytesPerPixel + 3) / 4)
-        guard decoded.decodedBytes <= limit else { throw .tooManyBytes(decoded, limit: limit) }
+        guard decoded.decodedBytes <= decodedBytes / max(1, (bytesPerPixel + 3) / 4) else {
+            throw .tooManyBytes(decoded, limit: decodedBytes)
+        }
     }
 }
