@@ -122,17 +122,30 @@ import FoundationEssentials
         }
     }
 
-    /// Verifies the chain up to a self-signed certificate, so that the pins and revocation lists of every authority count;
-    /// if its end is unknown or not current, up to the first certificate that the store has. OpenSSL checks revocation
-    /// before dates.
+    /// Verifies the chain up to a self-signed certificate, so that the pins and revocation lists of every authority count. A
+    /// chain that ends at the first certificate in the store, which is trusted, too, is valid if that one is not, unless
+    /// for revocation.
     private func verify(against store: TrustStore, _ adjust: (OpaquePointer) -> Void = { _ in }) -> Run {
         let complete = unsafe attempt(against: store, flags: 0, adjust)
-        return switch complete.code == X509_V_OK ? nil : TransportError.TLSFailure(verifyResult: complete.code) {
-        case .unknownAuthority, .selfSigned, .certificateExpired, .certificateNotYetValid:
-            unsafe attempt(against: store, flags: COPENSSL_V_FLAG_PARTIAL_CHAIN, adjust)
+        guard complete.code != X509_V_OK, !Self.revocationCodes.contains(complete.code) else { return complete }
+        let partial = unsafe attempt(against: store, flags: COPENSSL_V_FLAG_PARTIAL_CHAIN, adjust)
+        if partial.code == X509_V_OK { return partial }
+        // Without an end of the chain, nothing else was checked.
+        return switch TransportError.TLSFailure(verifyResult: complete.code) {
+        case .unknownAuthority, .selfSigned: partial
         default: complete
         }
     }
+
+    /// The results of a check of revocation. See X509_STORE_CTX_get_error(3).
+    private static let revocationCodes: Set<Int32> = [
+        X509_V_ERR_CERT_REVOKED, X509_V_ERR_UNABLE_TO_GET_CRL, X509_V_ERR_UNABLE_TO_GET_CRL_ISSUER,
+        X509_V_ERR_UNABLE_TO_DECRYPT_CRL_SIGNATURE, X509_V_ERR_CRL_SIGNATURE_FAILURE, X509_V_ERR_CRL_NOT_YET_VALID,
+        X509_V_ERR_CRL_HAS_EXPIRED, X509_V_ERR_ERROR_IN_CRL_LAST_UPDATE_FIELD,
+        X509_V_ERR_ERROR_IN_CRL_NEXT_UPDATE_FIELD, X509_V_ERR_KEYUSAGE_NO_CRL_SIGN,
+        X509_V_ERR_UNHANDLED_CRITICAL_CRL_EXTENSION, X509_V_ERR_DIFFERENT_CRL_SCOPE,
+        X509_V_ERR_CRL_PATH_VALIDATION_ERROR,
+    ]
 
     private func attempt(
         against store: TrustStore, flags: UInt, _ adjust: (OpaquePointer) -> Void
