@@ -29,11 +29,11 @@ public struct CookieStore: Sendable {
     }
 
     /// Returns the cookies for a URL, longer paths first (RFC 6265 §5.4): those that match its host and path and have
-    /// not expired, and the secure ones only if its scheme is `https`. Empty if the URL has no host or the transport
-    /// stores no cookies.
+    /// not expired, and the secure ones only if its scheme is `https` or its host `localhost`, `127.0.0.1` or `::1`. Empty
+    /// if the URL has no host or the transport stores no cookies.
     ///
-    /// Secure cookies are left out for `wss`; pass the URL with `https` instead. They are also left out for http URLs
-    /// of `localhost`, `127.0.0.1` and `::1`, to which libcurl nevertheless sends them.
+    /// An internationalized host must be in its ASCII form (`xn--…`), of which its cookies are stored. Secure cookies are
+    /// left out for `wss`; pass the URL with `https` instead.
     public func cookies(for url: URL) async -> [Cookie] {
         await all().filter { $0.matches(url) }.sorted { $0.path.utf8.count > $1.path.utf8.count }
     }

@@ -52,6 +52,32 @@ import Testing
         }
     }
 
+    /// libcurl writes the credential, which repeats the URL, before the cookies.
+    @Test func `cookies are sent with the answer to a challenge, those that came with it too`() async throws {
+        try await StubServer.with { server in
+            server.fallback { request in
+                guard request.headers["Authorization"] == nil else { return .text("ok") }
+                let challenge = "Digest realm=\"x\", nonce=\"\(String(repeating: "n", count: 300))\", qop=\"auth\""
+                return .reply(status: 401, headers: ["WWW-Authenticate": challenge, "Set-Cookie": "new=1; Path=/"])
+            }
+            for length in [10, 2_400] {
+                let transport = try CurlTransport()
+                let value = String(repeating: "x", count: 3_500)
+                await transport.features.cookies?.set([Cookie(name: "id", value: value, domain: "127.0.0.1")])
+                let first = try #require(HTTPField.Name("X-First"))
+                var request = Request(
+                    url: server.url("/?q=" + String(repeating: "q", count: length)), headers: [first: "1"])
+                var authentication = TransportAuthentication()
+                authentication.server = .init(Credential(user: "ada", password: "secret"), by: .digest)
+                request.transportAuthentication = authentication
+                #expect(try await transport.text(request) == "ok")
+                let answer = try #require(server.activity.requests.last).headers
+                #expect(answer.values("Cookie") == ["new=1; id=\(value)"])
+                #expect(answer.values("X-First") == ["1"])
+            }
+        }
+    }
+
     @Test func `the engine keeps the limits of libcurl on the cookies of a response`() async throws {
         try await StubServer.with { server in
             let many = (0..<60).map { "Set-Cookie: n\($0)=1\r\n" }.joined()
@@ -150,6 +176,32 @@ import Testing
                     "other=fine a.example.test",
                     "other=fine b.a.example.test",
                 ])
+        }
+    }
+
+    @Test(.enabled(if: HostName("bücher.test").ascii != nil), arguments: [false, true])
+    func `the cookies of an internationalized host are those of its ASCII form`(hasHostField: Bool) async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .reply(headers: ["Set-Cookie": "id=evil; Path=/", "Set-Cookie": "new=1; Path=/"]) }
+            let port = server.endpoint.port
+            let options = TransferOptions.with {
+                $0.connection.hostOverrides = [.init(host: "", port: port, address: "127.0.0.1", addressPort: port)]
+            }
+            let transport = try CurlTransport(options: options)
+            let domain = "xn--bcher-kva.test"
+            let secure = Cookie(
+                name: "id", value: "mine", domain: "a.\(domain)", includesSubdomains: true, isSecure: true)
+            await transport.features.cookies?.set([secure, Cookie(name: "old", value: "1", domain: domain)])
+            let url = try #require(URL(string: "http://b%C3%BCcher.test:\(port)/"))
+            let host = HTTPField.Name(constant: "host")
+            for _ in 0..<2 {
+                _ = try await transport.collect(Request(url: url, headers: hasHostField ? [host: "other.test"] : [:]))
+            }
+            let sent = server.activity.requests.map { Set(($0.headers["Cookie"] ?? "").components(separatedBy: "; ")) }
+            #expect(sent == [["old=1"], ["old=1", "new=1"]])
+            let cookies = await (transport.features.cookies?.cookies() ?? []).filter { !$0.isExpired() }
+            #expect(
+                Set(cookies.map { "\($0.name) \($0.domain)" }) == ["id a.\(domain)", "old \(domain)", "new \(domain)"])
         }
     }
 

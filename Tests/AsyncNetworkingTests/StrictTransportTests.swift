@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANCache
+import ANCurl
 import ANHTTP
 import ANSystem
 import AsyncNetworking
@@ -400,6 +401,31 @@ import Testing
         #expect(mode == 0o600)
         #expect(throws: SessionError.self) { try store.save(to: "\(directory.path)/missing/hosts") }
         #expect(throws: SessionError.self) { try store.load(from: directory.path) }
+    }
+
+    @Test(.enabled(if: HostName("bücher.test").ascii != nil))
+    func `an internationalized host is known by its ASCII form`() async throws {
+        var profile = TestCertificate.Profile.localhost
+        profile.dnsNames = ["xn--bcher-kva.test"]
+        let root = try TestCertificateAuthority()
+        try await StubServer.with(.init(tls: .init(root.issue(profile)))) { server in
+            server.route("/", Script([.reply(Reply(headers: ["Strict-Transport-Security": "max-age=100"]))]))
+            let port = server.endpoint.port
+            let manager = SessionManager {
+                $0.proxy = .none
+                $0.tls.trustRoots = .pem(root.pemData)
+                $0.connection.hostOverrides = [.init(host: "", port: port, address: "127.0.0.1", addressPort: port)]
+            }
+            _ = try await manager.get(url("https://b%C3%BCcher.test:\(port)/"))
+            #expect(manager.strictTransport.entries.map(\.host) == ["xn--bcher-kva.test"])
+            for host in ["b%C3%BCcher.test", "B%C3%9CCHER.test", "xn--bcher-kva.test"] {
+                let response = try await manager.get(url("http://\(host):\(port)/"))
+                #expect(response.head.url.isHTTPS)
+            }
+            #expect(
+                server.activity.requests.map { $0.headers["Host"] }
+                    == Array(repeating: "xn--bcher-kva.test:\(port)", count: 4))
+        }
     }
 
     @Test func `the server sees TLS on the port of the URL, also for WebSockets`() async throws {

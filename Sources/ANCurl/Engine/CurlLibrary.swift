@@ -3,6 +3,7 @@
 public import ANHTTP
 package import CCurl
 import COpenSSL
+import FoundationEssentials
 
 /// The libcurl with which the program runs, which may differ from the version it was compiled against.
 public struct CurlLibrary: Sendable {
@@ -83,6 +84,35 @@ public struct CurlLibrary: Sendable {
         if has(CURL_VERSION_NTLM) { schemes.insert(.ntlm) }
         if has(CURL_VERSION_SPNEGO) { schemes.insert(.negotiate) }
         authenticationSchemes = schemes
+    }
+}
+
+extension HostName {
+    /// The ASCII form of an internationalized name, as libcurl converts it; `nil` if it cannot, or was built without IDN.
+    /// See CURLU_PUNYCODE in curl_url_get(3).
+    package var ascii: HostName? {
+        guard let handle = unsafe curl_url() else { return nil }
+        defer { unsafe curl_url_cleanup(handle) }
+        var converted: UnsafeMutablePointer<CChar>?
+        guard unsafe curl_url_set(handle, CURLUPART_HOST, text, 0) == CURLUE_OK,
+            unsafe curl_url_get(handle, CURLUPART_HOST, &converted, UInt32(CURLU_PUNYCODE)) == CURLUE_OK,
+            let bytes = unsafe converted
+        else { return nil }
+        defer { unsafe curl_free(bytes) }
+        let name = HostName(unsafe String(cString: bytes))
+        return name.isInternational ? nil : name
+    }
+}
+
+extension URL {
+    /// The URL with the ASCII form of an internationalized host, of which libcurl stores cookies.
+    var withASCIIHost: URL {
+        let name = HostName(self)
+        guard name.isInternational, let ascii = name.ascii,
+            var components = URLComponents(url: self, resolvingAgainstBaseURL: true)
+        else { return self }
+        components.host = ascii.text
+        return components.url ?? self
     }
 }
 

@@ -173,6 +173,7 @@ public struct CurlTransport: Transport {
         features.reachesHost = { [context] request in
             (request.sharedOptions ?? context.defaultOptions).value.reachesHost(of: request.url)
         }
+        features.asciiName = { $0.ascii }
         features.answersDigest = { DigestAnswer.isPossible($0) }
         features.endExchanges = { [group] in await group.endExchanges() }
         features.snapshot = { [group] in await group.snapshot() }

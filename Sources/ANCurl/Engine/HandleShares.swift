@@ -80,9 +80,9 @@ final class HandleShares: Sendable {
         guard exchange.cookies == .engine || own != nil && exchange.cookies == .libcurl, cookieFlag.isSet else {
             return own
         }
-        let url = exchange.request.url
+        let url = exchange.request.url.withASCIIHost
         let isCounted = exchange.cookies == .libcurl && defects.contains(.headBesideCookies)
-        let head = isCounted ? url.absoluteString.utf8.count + url.authority.utf8.count + 200 : 0
+        let head = isCounted ? CookieHandling.sizeOfHead(before: exchange.request, exchange.options) : 0
         let stored = Cookie.field(of: cookies(), for: url, below: Cookie.maximumFieldSize - head)
         guard let own else { return stored.value }
         guard stored.isComplete else {
@@ -122,6 +122,7 @@ final class HandleShares: Sendable {
     /// the lines that it is given, because it trusts the program.
     func store(_ fields: [String], from url: URL) {
         guard !fields.isEmpty else { return }
+        let url = url.withASCIIHost
         withCookies {
             let stored = stored
             let cookies = fields.prefix(Cookie.maximumLineCount).compactMap {
@@ -217,15 +218,27 @@ enum CookieHandling {
             || request.headers[.host].map({ $0 != request.url.authority }) == true
         {
             self = .engine
-        } else if defects.contains(.headBesideCookies),
-            request.url.absoluteString.utf8.count > 3_000
-                || request.transportAuthentication?.server?.scheme == .negotiate
-                || request.transportAuthentication?.proxy?.scheme == .negotiate
-        {
+        } else if defects.contains(.headBesideCookies), Self.sizeOfHead(before: request, options) > 4_000 {
             self = .engine
         } else {
             self = .libcurl
         }
+    }
+
+    /// Returns a size that the head before the field `Cookie` does not reach, `Int.max` if it has no limit: the URL, the host
+    /// and what libcurl writes to authenticate. Digest repeats the URL; the tokens of Negotiate and NTLM have any size.
+    static func sizeOfHead(before request: borrowing Request, _ options: borrowing TransferOptions) -> Int {
+        let url = request.url.absoluteString.utf8.count
+        var (size, schemes) = (url + min(url, 300) + 200, Set<AuthenticationScheme>())
+        if let authentication = request.transportAuthentication {
+            schemes = Set([authentication.server?.scheme, authentication.proxy?.scheme].compactMap(\.self))
+            size += url + 1_000
+        }
+        if case .proxy(let proxy) = options.proxy, let credential = proxy.credential, !request.url.isHTTPS {
+            schemes.formUnion(credential.schemes ?? [.basic])
+            size += url + 1_000
+        }
+        return schemes.isDisjoint(with: [.negotiate, .ntlm]) ? size : .max
     }
 }
 

@@ -70,7 +70,7 @@ final class LoopState {
 
     /// Notes a cookie that a response without TLS has set.
     func noteInsecureCookie(named name: String, from url: URL) {
-        guard let host = Cookie.host(of: url) else { return }
+        guard let host = Cookie.host(of: url.withASCIIHost) else { return }
         insecureCookies[host, default: []].insert(name.lowercased())
     }
 

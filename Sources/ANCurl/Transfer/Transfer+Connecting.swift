@@ -124,6 +124,7 @@ extension Transfer {
             state.connection.socketError = errno
             return CCURL_SOCKET_BAD
         }
+        state.connection.socketError = nil
         let isTCP = unsafe address.pointee.protocol != Int32(IPPROTO_UDP)
         loop.didOpen(socket, isConnecting: isTCP)
         if isTCP { state.connection.sockets.append(socket) }
@@ -166,6 +167,10 @@ extension Transfer {
         expectSendFailure()
         state.repeating.send()
         exchange.request[ResponseHead.Sending.self]?.note()
+        if exchange.cookies == .engine, exchange.webSocket == nil {
+            // Those of the challenge that is answered, or of a login while the request waited, are among them.
+            try? handle.set(CURLOPT_COOKIE, try loop.context.shares.field(for: exchange, own: headers.cookies))
+        }
         // libcurl does not read a body of length 0.
         if case .channel(let channel) = exchange.upload, channel.length == 0 { channel.demand() }
         state.clock.connect(at: loop.now)

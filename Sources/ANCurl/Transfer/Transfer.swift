@@ -21,7 +21,7 @@ final class Transfer: PriorityQueueElement {
     let handle: EasyHandle
     let loop: LoopState
     let message = MessageBuffer()
-    private let headers: HeaderList
+    let headers: HeaderList
     /// The restriction on the addresses that may be connected to; `nil` if all are allowed.
     let addressGuard: AddressGuard?
     /// The scheme, host and port of the URL.

@@ -68,6 +68,9 @@ public struct TransportFeatures: Sendable {
         if case .proxy = options.proxy { return false }
         return options.connection.unixSocketPath == nil && options.connection.hostOverrides.isEmpty
     }
+    /// Returns the ASCII form of an internationalized host name (RFC 5891) that the transport looks up; `nil` if it does not
+    /// convert names, or not this one.
+    package var asciiName: @Sendable (HostName) -> HostName? = { _ in nil }
     /// Returns whether a challenge of a server by Digest can be answered; the system may lack its algorithm.
     package var answersDigest: @Sendable (DigestChallenge) -> Bool = { _ in true }
     /// Ends all exchanges with ``TransportError/Reason/shutDown``, and rejects later ones, except those of requests that

@@ -39,8 +39,14 @@ extension Pipeline {
     private func requiresTLS(_ url: URL, for request: Request) -> Bool {
         usesStrictTransport
             && state.withLock { state in
-                !state.strictTransport.isEmpty && state.strictTransport.requiresTLS(HostName(url), at: now())
+                !state.strictTransport.isEmpty && state.strictTransport.requiresTLS(asciiName(of: url), at: now())
             } && !usesSocket(request)
+    }
+
+    /// Returns the host of a URL in the form in which hosts are known (RFC 6797 §10.1).
+    private func asciiName(of url: URL) -> HostName {
+        let name = HostName(url)
+        return name.isInternational ? transport.features.asciiName(name) ?? name : name
     }
 
     /// Whether a request is sent over a Unix-domain socket, to another server than the one that is known by the name of
@@ -112,7 +118,8 @@ extension Pipeline {
         guard let value = head.headers.first(.strictTransportSecurity), let field = StrictTransportField(value) else {
             return
         }
-        state.withLock { $0.strictTransport.note(field, from: HostName(url), at: now()) }
+        let name = asciiName(of: url)
+        state.withLock { $0.strictTransport.note(field, from: name, at: now()) }
     }
 
     /// Applies the `Alt-Svc` fields of a response over https. A malformed field is ignored. A server that answers 421
