@@ -304,6 +304,25 @@ import Testing
         }
     }
 
+    @Test(arguments: [AuthenticationScheme.digest, .ntlm, .basic])
+    func `the request's own field for a proxy replaces a credential by any scheme`(scheme: AuthenticationScheme)
+        async throws
+    {
+        try await StubServer.with { proxy in
+            let challenge = scheme == .digest ? "Digest realm=\"x\", nonce=\"n\", qop=\"auth\"" : "NTLM"
+            proxy.fallback { _ in .reply(status: 407, headers: ["Proxy-Authenticate": challenge]) }
+            let url = try #require(URL(string: "http://origin.invalid/"))
+            let options = TransferOptions.with {
+                let credential = Credential(user: "user", password: "password", schemes: [scheme])
+                $0.proxy = .proxy(
+                    Proxy(.http, host: "127.0.0.1", port: proxy.endpoint.port, credential: credential))
+            }
+            let request = Request(url: url, headers: [.proxyAuthorization: "Bearer a"], options: options)
+            _ = try? await CurlTransport().text(request)
+            #expect(Self.authorizations(proxy) == ["0 GET Bearer a"])
+        }
+    }
+
     @Test func `a proxy opens a tunnel for the request's own field, which the server does not get`() async throws {
         try await StubServer.with { proxy in
             proxy.fallback { $0.method == "CONNECT" ? .status(200) : .text("from the server") }

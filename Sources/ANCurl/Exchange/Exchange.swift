@@ -54,7 +54,7 @@ final class Exchange: Sendable {
         group: EngineGroup
     ) throws(TransportError) {
         let context = group.context
-        sharedOptions = request.sharedOptions ?? context.defaultOptions
+        sharedOptions = (request.sharedOptions ?? context.defaultOptions).withoutReplacedCredential(for: request)
         self.delivery = delivery
         self.events = events
         self.upload = upload

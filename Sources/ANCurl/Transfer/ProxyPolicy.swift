@@ -4,6 +4,7 @@ package import ANHTTP
 import CCurl
 import FoundationEssentials
 import Glibc
+import HTTPTypes
 
 extension ProxyPolicy {
     /// Returns whether the proxy for a URL may be connected to over TLS. Exceptions from the proxy are ignored.
@@ -133,6 +134,20 @@ extension TransferOptions {
     /// Whether a request is sent to the host of its URL itself: neither to a proxy or a socket, nor to another host.
     func reachesHost(of url: URL) -> Bool {
         connection.unixSocketPath == nil && !connection.replaceServer(of: url) && !proxy.mayBeUsed(for: url)
+    }
+}
+
+extension SharedTransferOptions {
+    /// Returns the options without the credential for an HTTP proxy if the request has a `Proxy-Authorization` field:
+    /// libcurl would send both, except by Basic.
+    func withoutReplacedCredential(for request: borrowing Request) -> SharedTransferOptions {
+        guard value.answersProxyChallenges, case .proxy(var proxy) = value.proxy,
+            proxy.kind == .http || proxy.kind == .https, request.headers.contains(.proxyAuthorization)
+        else { return self }
+        proxy.credential = nil
+        var value = value
+        value.proxy = .proxy(proxy)
+        return SharedTransferOptions(value)
     }
 }
 

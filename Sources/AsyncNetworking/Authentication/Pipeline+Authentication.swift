@@ -94,6 +94,8 @@ private struct ChallengeAnswers {
     /// Whether challenges of the server are answered; not if the program set `Authorization` itself or signs the
     /// request.
     private let answersServer: Bool
+    /// Whether challenges of a proxy are answered; not if the program set `Proxy-Authorization` itself.
+    private let answersProxy: Bool
     /// Whether the credentials that the session knows are used; not for a request with an authentication policy of its
     /// own.
     private let usesCache: Bool
@@ -121,12 +123,12 @@ private struct ChallengeAnswers {
             credential, cached: request.webSocketOptions == nil || cached?.answer.scheme == .basic ? cached : nil,
             unasked: answersServer ? Credential(userOf: request.url) : nil,
             limit: AuthenticationPolicy.maximumCredentials)
+        answersProxy = !request.headers.contains(.proxyAuthorization)
         var own: Credential?
-        if case .proxy(let proxy)? = request.options?.proxy, !request.headers.contains(.proxyAuthorization) {
-            own = proxy.credential
-        }
+        if answersProxy, case .proxy(let proxy)? = request.options?.proxy { own = proxy.credential }
+        let usesAnswer = answersProxy && policy.challengeHandler != nil
         proxy = AuthenticationPlan(
-            nil, cached: policy.challengeHandler == nil ? nil : cache?.proxyAnswer(for: request).map { ($0, nil) },
+            nil, cached: usesAnswer ? cache?.proxyAnswer(for: request).map { ($0, nil) } : nil,
             unasked: own, limit: AuthenticationPolicy.maximumCredentials)
     }
 
@@ -151,6 +153,7 @@ private struct ChallengeAnswers {
     @inline(never)
     mutating func answer(_ refusal: Refusal) async throws -> ProtectionSpace? {
         if refusal.isProxy {
+            guard answersProxy else { return nil }
             if let answer = proxy.answer {
                 changeCache { $0.removeProxyAnswer(answer, for: request) }
             }
