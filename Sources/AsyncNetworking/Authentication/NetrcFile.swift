@@ -115,9 +115,19 @@ private struct NetrcWords {
         rest.removeFirst()
         var word: [UInt8] = []
         while let byte = rest.popFirst(), byte != UInt8(ascii: "\"") {
-            word.append(byte == UInt8(ascii: "\\") ? rest.popFirst() ?? byte : byte)
+            word.append(byte == UInt8(ascii: "\\") ? rest.popFirst().map(Self.unescaped) ?? byte : byte)
         }
         return String(decoding: word, as: UTF8.self)
+    }
+
+    /// Returns the byte for which one after a backslash stands.
+    private static func unescaped(_ byte: UInt8) -> UInt8 {
+        switch byte {
+        case UInt8(ascii: "n"): UInt8(ascii: "\n")
+        case UInt8(ascii: "r"): UInt8(ascii: "\r")
+        case UInt8(ascii: "t"): UInt8(ascii: "\t")
+        default: byte
+        }
     }
 
     private static func endsLine(_ byte: UInt8) -> Bool {

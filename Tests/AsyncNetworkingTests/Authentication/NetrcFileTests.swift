@@ -15,6 +15,7 @@ import Testing
             ["a.example ada x", "b.example b y"]
         ),
         (##"machine a.example login "a b" password "q\"\\#""##, [##"a.example a b q"\#"##]),
+        (##"machine a.example login a password "1\t2\n3\r4\x""##, ["a.example a 1\t2\n3\r4x"]),
         ("machine a.example login ada password x#y", ["a.example ada x#y"]),
         ("machine a.example login #ada password #x # y\nmachine b.example", ["a.example #ada #x"]),
         ("\u{FEFF}machine a.example user ada password x", ["a.example ada x"]),
