@@ -94,10 +94,12 @@ package struct HostLookup: Sendable {
     /// Records a change of the network.
     ///
     /// - Parameter isOfDefaultRoute: Whether the default route changed. Other changes matter only after a failed
-    ///   lookup.
+    ///   lookup, and for the index of an interface, which is another one when that is created again.
     /// - Returns: Whether the caller must start a lookup.
     package mutating func noteChange(ofDefaultRoute isOfDefaultRoute: Bool) -> Bool {
-        guard isOfDefaultRoute || hasFailed else { return false }
+        guard isOfDefaultRoute || hasFailed || addresses?.contains(where: { $0.interface != 0 }) == true else {
+            return false
+        }
         return begin()
     }
 

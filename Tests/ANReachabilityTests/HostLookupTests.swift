@@ -31,6 +31,13 @@ import Testing
         #expect(lookup.retryTime == nil)
     }
 
+    @Test mutating func `an address with a zone is looked up again on any change`() throws {
+        var address = try #require(IPAddress("fe80::1"))
+        address.interface = 2
+        #expect(lookup.finish([address], at: second(0)) == false)
+        #expect(lookup.noteChange(ofDefaultRoute: false) == true)
+    }
+
     @Test mutating func `a change during a lookup starts another one after it`() {
         #expect(lookup.noteChange(ofDefaultRoute: true) == false)
         #expect(lookup.noteChange(ofDefaultRoute: true) == false)

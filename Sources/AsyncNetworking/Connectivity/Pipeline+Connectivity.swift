@@ -86,14 +86,17 @@ extension Pipeline {
         if let name = lookedUpName(request) { return [.host(name.zonedText)] }
         guard let address = context.address, let tried = IPAddress(address.host) else { return [.defaultRoute] }
         // A name may have other addresses than the one that was tried last.
-        let isFixed = request.options?.connection.hostOverrides.contains { $0.address == address.host } == true
+        let overrides = request.options(inheriting: options).value.connection.hostOverrides
+        let isFixed = overrides.contains { HostName($0.address) == HostName(address.host) }
         return isFixed ? [.address(tried)] : [.address(tried), .defaultRoute]
     }
 
     /// Returns the name of a URL's host if the request is sent to the addresses that the system's resolver has for it.
     private func lookedUpName(_ request: Request) -> HostName? {
         let name = HostName(request.url)
-        let isLookedUp = transport.features.reachesHost(request) && request.options?.connection.dnsOverHTTPS == nil
+        let isLookedUp =
+            transport.features.reachesHost(request)
+            && request.options(inheriting: options).value.connection.dnsOverHTTPS == nil
         // libcurl converts the others.
         return isLookedUp && !name.isInternational ? name : nil
     }
