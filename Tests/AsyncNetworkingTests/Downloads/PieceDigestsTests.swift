@@ -477,13 +477,17 @@ extension PieceDigests {
         #expect(transport.requests.map { $0.request.url.host() }.suffix(3) == ["a.example", "b.example", "a.example"])
     }
 
-    @Test func `a wrong piece of a server that states to send no ranges is requested from a mirror`() async throws {
+    @Test(arguments: [1, 4])
+    func `a wrong piece of a server that states to send no ranges is requested from a mirror`(count: Int) async throws {
         let first = ServedFile(Self.damaged, headers: ["Accept-Ranges": "none"], hasRanges: false, pace: Self.pace)
         try await withServers([first, Self.served()]) { servers in
-            let options = try options(1, mirrors: [servers[1]])
+            let options = try options(.count(count), mirrors: [servers[1]])
             _ = try await SessionManager(for: servers[0]).download("file", to: .file(file), options: options).value
             #expect(try directory.read("file") == Self.bytes)
             #expect(servers[0].activity.requests.count == 1)
+            // Whatever the number of segments, it is the first: the only response of the server is not divided.
+            let range = try #require(servers[1].activity.requests.first?.headers["Range"])
+            #expect(range.hasPrefix("bytes=60000-"))
         }
     }
 

@@ -102,7 +102,11 @@ final class SegmentedTransfer {
     func run(_ head: ResponseHead, _ body: ResponseBody, at offset: Int64) async throws -> PartEnd {
         try await verifyPieces(in: 0..<plan.total)
         try file.beginSegments(plan.done)
-        if head.refusesRanges { sources.exclude(0) }
+        if head.refusesRanges {
+            // Its only response is not divided: what a mirror took of it could not be asked of it again.
+            sources.exclude(0)
+            count = SegmentNumber(.count(1), limit: sources.limit)
+        }
         if plan.begin(0, at: offset) {
             workers[0] = Worker(source: 0, state: .receiving, body: body)
             if file.pieces == nil { workers[0]?.digests = DigestChecks(head.headers.contentDigests) }
