@@ -219,7 +219,7 @@ extension ContentDecoder {
             if index == 0 {
                 step = try stages[0].step(raw.prefix(64 << 10))
                 raw = raw.dropFirst(step.consumed)
-                guard stages[0].consumedCount >> 4 <= stages[0].producedCount + 64 << 10 else {
+                guard stages[0].consumedCount >> 4 <= stages[stages.count - 1].producedCount + 64 << 10 else {
                     throw .empty(stages[0].coding)
                 }
             } else {

@@ -159,11 +159,13 @@ extension Transfer {
     /// Decides what a failure says about the alternative service, and reports it if it has failed. Returns whether the
     /// request must be sent again without it. Only requests that may be repeated have one.
     func leavesAlternative(after failure: AlternativeFailure.Cause) -> Bool {
-        // Nothing was tried while the request waited, or if this process has no room for another socket.
-        guard let route = state.alternative, !state.parser.hasBegun, state.clock.leftQueue != nil,
-            ![EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(state.connection.socketError)
-        else { return false }
-        if case .error = failure, state.failure != nil || uploadError != nil { return false }
+        // While the request waited, nothing was tried.
+        guard let route = state.alternative, !state.parser.hasBegun, state.clock.leftQueue != nil else { return false }
+        if case .error = failure {
+            if state.failure != nil || uploadError != nil { return false }
+            // This process has no room for another socket; there may be a connection of the origin's own.
+            if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(state.connection.socketError) { return true }
+        }
         let verdict = AlternativeFailure(
             cause: failure, isRacing: exchange.isRacing(route), isOnHTTP3: state.connection.isHTTP3,
             attempts: state.repeating.attempts

@@ -89,7 +89,7 @@ extension Transfer {
         case CURLE_OPERATION_TIMEDOUT:
             // Its limits are those of the loop, and later, unless the loop was late.
             let passed = nextLimit.flatMap { $0.deadline <= loop.now ? $0.duration : nil }
-            context.timeLimit = passed ?? exchange.options.timeouts.total ?? passedConnectLimit
+            context.timeLimit = passed ?? passedConnectLimit ?? exchange.options.timeouts.total
             return context.timeLimit == nil ? .cannotConnect(.systemTimeout) : .timedOut(timeoutPhase)
         default:
             return .internalInconsistency(unsafe String(cString: curl_easy_strerror(code)))
