@@ -350,6 +350,36 @@ import Testing
         #expect(received == [2, 3])
     }
 
+    /// An error that opens a gate when nothing holds it any more.
+    private final class HeldError: Error {
+        private let gate: ScriptGate
+
+        init(opening gate: ScriptGate) { self.gate = gate }
+
+        deinit { gate.open() }
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `what a collected response had before its body failed is read also if the request fails later`() async throws {
+        let (gate, released) = (try ScriptGate(), try ScriptGate())
+        let transport = MockTransport(
+            receiving: { _ in MockResponse([.head(.notFound), .chunk(Data("ab".utf8)), .fail(ScriptError())]) },
+            reception: { _ in .answeredMeanwhile(after: 1) { _ in } }, clock: ManualClock())
+        var request = Request(method: .put, url: url)
+        request.body = .writer { writer in
+            try await writer.write(Data([1]))
+            try await gate.wait()
+            throw HeldError(opening: released)
+        }
+        let body = try await transport.open(request, delivery: .collected(upTo: 10), reporting: nil).body
+        gate.open()
+        // The exchange has failed before, and does not keep the error.
+        try await released.wait()
+        #expect(try await body.next() == Data("ab".utf8))
+        await #expect(throws: ScriptError.self) { try await body.next() }
+        await body.close()
+    }
+
     @Test(arguments: [[20], [5, 20], [5, 6, 4]])
     func `a body above the limit fails a response that may be discarded, as it fails any other`(
         sizes: [Int]

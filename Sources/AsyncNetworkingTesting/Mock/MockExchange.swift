@@ -269,8 +269,8 @@ final class MockExchange: ResponseBodySource {
         }
     }
 
-    /// Fails the exchange after bytes that are read again, unless the body was read to its end.
-    func fail(_ error: any Error, after bytes: Data = Data()) {
+    /// Fails the exchange after bytes that are read again, if any, unless the body was read to its end.
+    func fail(_ error: any Error, after bytes: Data? = nil) {
         state.update { $0.fail(error, after: bytes) }
     }
 
@@ -306,7 +306,7 @@ final class MockExchange: ResponseBodySource {
 
     func cancel() {
         state.update { state in
-            state.fail(CancellationError())
+            state.fail(CancellationError(), after: Data())
             return state.server
         }?.cancel()
     }
@@ -315,7 +315,7 @@ final class MockExchange: ResponseBodySource {
         let (server, sending, metrics) = state.update { state in
             state.steps = []
             // As libcurl's transport: the scope of the response is over.
-            state.fail(CancellationError())
+            state.fail(CancellationError(), after: Data())
             defer { state.isClosed = true }
             return (state.server, state.sending, state.isClosed ? nil : state.metrics)
         }
@@ -382,10 +382,10 @@ final class MockExchange: ResponseBodySource {
             metrics.httpVersion = .http1_1
         }
 
-        /// Ends a body that is not at its end.
-        mutating func fail(_ error: any Error, after unread: Data = Data()) {
+        /// Ends a body that is not at its end. A failure without bytes keeps those before an earlier one.
+        mutating func fail(_ error: any Error, after unread: Data? = nil) {
             if !isAtEnd { failure = failure ?? error }
-            self.unread = unread
+            self.unread = unread ?? self.unread
         }
 
         mutating func takeUnread() -> Data? {

@@ -164,7 +164,10 @@ public final class RecordingTransport: Transport {
                 let shown = redaction.body(
                     body, contentType: entry.response.content.mimeType,
                     codings: response.head.codings(leftFor: request), decode: HAR.content)
-                let comment = shown.comment(recording: body.count, of: Int64(body.count))
+                let missing = shown.comment(recording: body.count, of: Int64(body.count))
+                var comment = missing
+                // The program has stopped reading there.
+                if extent == .part, case .decoded = shown { comment = nil }
                 let isPart = comment != nil || extent == .part && response.head.mayHaveContent(for: request.method)
                 // A redirect, for example, is followed without its body.
                 let isPassedOver = extent == .unused || body.isEmpty && response.head.mayBeDiscarded
@@ -180,8 +183,13 @@ public final class RecordingTransport: Transport {
                 entry.response.content.size = Int64(body.count)
                 entry.response.bodySize = metrics?.responseBodyBytes ?? Int64(body.count)
                 entry.response.content.comment = comment
-                (entry.response.content.text, entry.response.content.encoding) = HAR.text(
-                    shown.bytes, isComplete: comment == nil)
+                if case .hidden = shown {
+                    // Of a body that is not passed on, nothing is missed.
+                    entry.response.content.text = isPassedOver ? "" : nil
+                } else {
+                    (entry.response.content.text, entry.response.content.encoding) = HAR.text(
+                        shown.bytes, isComplete: missing == nil)
+                }
                 write(entry, number)
             }
             var body = ResponseBody(source: source)

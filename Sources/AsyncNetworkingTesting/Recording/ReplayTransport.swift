@@ -149,7 +149,7 @@ final class Cassette: Sendable {
         self.entries = replayed.map { _, entry in
             // The archive of another program, or by other rules, has secrets and random boundaries.
             var entry = entry
-            entry.request = redaction.request(entry.request.withFixedBoundary)
+            entry.request = redaction.recorded(entry.request)
             entry.error = entry.error.map(redaction.text)
             return entry
         }
@@ -211,16 +211,31 @@ extension Redaction {
     func recorded(_ request: Request, body: Data) -> HAR.Request {
         var record = HAR.Request(request)
         if !body.isEmpty {
-            let type = request.headers[.contentType] ?? ""
-            let shown = self.body(
-                body, contentType: type, codings: request.headers.contentCodings, decode: HAR.content)
-            let (text, encoding) = HAR.text(shown.bytes)
-            record.postData = HAR.PostData(
-                mimeType: type, text: text, encoding: encoding,
-                comment: shown.comment(recording: body.count, of: Int64(body.count)))
+            record.postData = postData(body, request.headers[.contentType] ?? "", request.headers.contentCodings)
         }
         record.bodySize = Int64(body.count)
         return self.request(record.withFixedBoundary)
+    }
+
+    /// Returns a request of any archive without secrets, as the same request that is sent is recorded.
+    fileprivate func recorded(_ record: HAR.Request) -> HAR.Request {
+        var record = record
+        if let post = record.postData, post.encoding != nil {
+            let bytes = post.bytes
+            // A body of another size than the one that was sent has lost its coding, if it had one.
+            let isEncoded = record.bodySize == Int64(bytes.count)
+            let codings = isEncoded ? record.headers.fields.contentCodings : []
+            if !bytes.isEmpty { record.postData = postData(bytes, post.mimeType, codings) }
+        }
+        return request(record.withFixedBoundary)
+    }
+
+    private func postData(_ body: Data, _ type: String, _ codings: [String]) -> HAR.PostData {
+        let shown = self.body(body, contentType: type, codings: codings, decode: HAR.content)
+        let (text, encoding) = HAR.text(shown.bytes)
+        return HAR.PostData(
+            mimeType: type, text: text, encoding: encoding,
+            comment: shown.comment(recording: body.count, of: Int64(body.count)))
     }
 }
 
@@ -234,6 +249,8 @@ extension HAR.Request {
             !boundary.isEmpty
         else { return self }
         let bytes = post.bytes.replacing(Data("--\(boundary)".utf8), with: Data("--\(Self.boundary)".utf8))
+        // That of a compressed body is the one within it.
+        guard post.encoding == nil || bytes != post.bytes else { return self }
         post.text = post.encoding == nil ? String(decoding: bytes, as: UTF8.self) : bytes.base64EncodedString()
         post.mimeType = "\(type.value); boundary=\(Self.boundary)"
         var request = self
