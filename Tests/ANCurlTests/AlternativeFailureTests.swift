@@ -52,6 +52,10 @@ import Testing
         }
     }
 
+    @Test(arguments: [false, true]) func `a lack of descriptors leaves the alternative without blame`(isRacing: Bool) {
+        #expect(Self.verdict(.noSocket, isRacing: isRacing, isOnHTTP3: false) == .left)
+    }
+
     @Test func `a race that failed has failed both ways`() {
         #expect(Self.verdict(.error(CURLE_COULDNT_CONNECT), isRacing: true, isOnHTTP3: false) == .none)
     }

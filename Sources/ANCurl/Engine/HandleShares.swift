@@ -218,12 +218,15 @@ enum CookieHandling {
             || request.headers[.host].map({ $0 != request.url.authority }) == true
         {
             self = .engine
-        } else if defects.contains(.headBesideCookies), Self.sizeOfHead(before: request, options) > 4_000 {
+        } else if defects.contains(.headBesideCookies), Self.sizeOfHead(before: request, options) > Self.roomyHead {
             self = .engine
         } else {
             self = .libcurl
         }
     }
+
+    /// The size of a head beside which a cookie of 4,096 bytes fits into libcurl's limit.
+    private static let roomyHead = 4_000
 
     /// Returns a size that the head before the field `Cookie` does not reach, `Int.max` if it has no limit: the URL, the host
     /// and what libcurl writes to authenticate. Digest repeats the URL; the tokens of Negotiate and NTLM have any size.
@@ -238,7 +241,7 @@ enum CookieHandling {
             schemes.formUnion(credential.schemes ?? [.basic])
             size += url + 1_000
         }
-        return schemes.isDisjoint(with: [.negotiate, .ntlm]) ? size : .max
+        return schemes.contains(.negotiate) || schemes.contains(.ntlm) ? .max : size
     }
 }
 

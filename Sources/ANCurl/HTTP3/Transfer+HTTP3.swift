@@ -33,6 +33,8 @@ package struct AlternativeFailure {
     package enum Cause {
         /// libcurl's error, other than one of this side.
         case error(CURLcode)
+        /// This process has no room for another socket.
+        case noSocket
         /// The time limit for connecting to an alternative service.
         case connectLimit
         /// Another time limit, which ends the exchange.
@@ -59,6 +61,7 @@ package struct AlternativeFailure {
     ///
     /// | cause | attempt | verdict |
     /// |---|---|---|
+    /// | no room for a socket | any: the origin may have a connection | left |
     /// | the connection limit | not a race, the only kind that has the limit | failed and left |
     /// | another limit | a race that QUIC has not won | none |
     /// | | any other | failed |
@@ -71,6 +74,7 @@ package struct AlternativeFailure {
     package func verdict(isNewConnection: () -> Bool) -> Verdict {
         let isAlternative = isOnHTTP3 || !isRacing
         switch cause {
+        case .noSocket: return .left
         case .connectLimit: return isAlternative ? .failedAndLeft : .left
         case .limit: return isAlternative ? .failed : .none
         case .error(CURLE_COULDNT_RESOLVE_HOST), .error(CURLE_OPERATION_TIMEDOUT), .error(CURLE_ABORTED_BY_CALLBACK),
@@ -161,10 +165,10 @@ extension Transfer {
     func leavesAlternative(after failure: AlternativeFailure.Cause) -> Bool {
         // While the request waited, nothing was tried.
         guard let route = state.alternative, !state.parser.hasBegun, state.clock.leftQueue != nil else { return false }
+        var failure = failure
         if case .error = failure {
             if state.failure != nil || uploadError != nil { return false }
-            // This process has no room for another socket; there may be a connection of the origin's own.
-            if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(state.connection.socketError) { return true }
+            if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(state.connection.socketError) { failure = .noSocket }
         }
         let verdict = AlternativeFailure(
             cause: failure, isRacing: exchange.isRacing(route), isOnHTTP3: state.connection.isHTTP3,

@@ -15,8 +15,9 @@ public import HTTPTypes
 ///
 /// A request that becomes GET loses its trailers and the fields that describe the body: `Content-Type` and all others
 /// that begin with `Content-`, `Digest`, `Repr-Digest`, `Last-Modified`, `Trailer`, `Transfer-Encoding` and `Expect`.
-/// Other statuses, and responses without a `Location` or with an empty one, are not redirects but responses. A `Location` is resolved against
-/// the URL of the request; existing escapes are kept, and characters that are invalid in URLs are percent-encoded. One that does not lead to an http or https URL with a host, such as `app://callback`, fails with
+/// Other statuses, and responses without a `Location` or with an empty one, are not redirects but responses. A `Location`
+/// is resolved against the URL of the request; existing escapes are kept, and characters that are invalid in URLs are
+/// percent-encoded. One that does not lead to an http or https URL with a host, such as `app://callback`, fails with
 /// ``SessionError/RedirectFailure/location(_:)``; to receive such a redirect as the response, use ``none``. For a
 /// WebSocket connection it may also be a ws or wss URL.
 ///
