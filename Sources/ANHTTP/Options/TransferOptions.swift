@@ -48,7 +48,7 @@ public struct TransferOptions: Hashable, Sendable {
     /// which libcurl depends on in most distributions. The body is decoded in pieces, on the task that reads it. A body
     /// that is malformed or ends within a coding, or has a coding that is not one of these or more than five, causes
     /// ``TransportError/Reason/invalidContentEncoding``; bytes after the end of a gzip, deflate or br stream are
-    /// ignored. It also fails so if more bytes than 1 MiB and 16 times the decoded ones are received.
+    /// ignored. A body with too little content fails so, too: one of more than 1 MiB and 16 times the decoded bytes.
     ///
     /// A request's own `Accept-Encoding` replaces the default one, which is `identity` for a request with `Range`; none
     /// is added to a request for a WebSocket connection. The head keeps the `Content-Encoding` field. A response with
