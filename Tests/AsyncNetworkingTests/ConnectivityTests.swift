@@ -321,6 +321,22 @@ import Testing
         #expect(await routes.targets == targets)
     }
 
+    @Test func `a circuit around calls checks the route to the host that a redirect led to`() async throws {
+        var context = FailureContext(try url("http://b.example/x"))
+        context.address = SocketAddress(host: "198.51.100.7", port: 80)
+        let failure = TransportError(.cannotConnect(.unreachable), context: context)
+        let (transport, routes) = (
+            MockTransport(.redirect(.found, to: "http://b.example/x"), .failure(failure)), Routes()
+        )
+        let manager = manager(transport, routes) {
+            ($0.waitsForConnectivity, $0.interceptors) = (false, [CircuitBreaker(failures: 1)])
+            $0.connection.hostOverrides = [.init(host: "b.example", port: 80, address: "198.51.100.7")]
+        }
+        #expect(try await sessionError { _ = try await manager.get("http://a.example/") }.isConnectionFailure)
+        let targets = await routes.targets
+        #expect(targets == [.address(try #require(IPAddress("198.51.100.7")))])
+    }
+
     @Test func `if there is a route, or the status is unknown, the failure is final`() async throws {
         let transport = MockTransport(Self.unreachable)
         let manager = manager(transport, Routes(isDown: false))

@@ -81,9 +81,12 @@ extension Pipeline {
         default: return []
         }
         let context = error.context
+        var failed = request
+        // That of a redirect, for an interceptor around calls.
+        if let url = URL(string: context.url), url.host() != nil { failed.url = url }
         // That of a proxy.
-        if let host = context.host, host != request.url.host() { return [.host(HostName(host).zonedText)] }
-        if let name = lookedUpName(request) { return [.host(name.zonedText)] }
+        if let host = context.host, host != failed.url.host() { return [.host(HostName(host).zonedText)] }
+        if let name = lookedUpName(failed) { return [.host(name.zonedText)] }
         guard let address = context.address, let tried = IPAddress(address.host) else { return [.defaultRoute] }
         // A name may have other addresses than the one that was tried last.
         let overrides = request.options(inheriting: options).value.connection.hostOverrides
@@ -94,9 +97,10 @@ extension Pipeline {
     /// Returns the name of a URL's host if the request is sent to the addresses that the system's resolver has for it.
     private func lookedUpName(_ request: Request) -> HostName? {
         let name = HostName(request.url)
+        var request = request
+        request.inheritOptions(options)
         let isLookedUp =
-            transport.features.reachesHost(request)
-            && request.options(inheriting: options).value.connection.dnsOverHTTPS == nil
+            transport.features.reachesHost(request) && request.options?.connection.dnsOverHTTPS == nil
         // libcurl converts the others.
         return isLookedUp && !name.isInternational ? name : nil
     }
