@@ -111,6 +111,35 @@ import Testing
         }
     }
 
+    /// libcurl stores paths in any spelling, and before 8.18 tells them so.
+    @Test func `cookies of any path are told as they are sent, and can be removed`() async throws {
+        let paths = ["\"/app/\"", "", "x", "/app/", "/app", "/a\u{1}", "\"", "/", "//", "/a//", "\"/b"]
+        try await StubServer.with { server in
+            server.fallback { request in
+                guard request.path == "/app/login" else {
+                    return .text(request.headers.values("Cookie").joined(separator: " | "))
+                }
+                let lines = paths.enumerated().map { "Set-Cookie: n\($0)=1; Path=\($1)\r\n" }.joined()
+                return .raw("HTTP/1.1 200 OK\r\n\(lines)Set-Cookie: own=1\r\nContent-Length: 0\r\n\r\n")
+            }
+            let transport = try CurlTransport()
+            let jar = try #require(transport.features.cookies)
+            _ = try? await transport.collect(Request(url: server.url("/app/login")))
+            let told = await jar.cookies().filter { !$0.isExpired() }
+            #expect(told.count == paths.count + 1)
+            #expect(Set(told.map(\.path)) == ["/app", "/", "/a\u{1}", "/a/", "/b"])
+            for path in ["/app", "/app/x", "/other"] {
+                let url = server.url(path)
+                let sent = try await transport.text(Request(url: url))
+                let expected = Set(told.filter { $0.matches(url) }.map { "\($0.name)=1" })
+                #expect(Set(sent.split(separator: "; ").map(String.init)) == expected)
+            }
+            await jar.remove(told)
+            #expect(try await transport.text(Request(url: server.url("/app/x"))) == "")
+            #expect(await jar.cookies().filter { !$0.isExpired() }.isEmpty)
+        }
+    }
+
     /// Returns a transport to a server with the name a.example.test, and its URL.
     private static func transport(toPlain server: StubServer) throws -> (CurlTransport, URL) {
         let port = server.endpoint.port
@@ -215,6 +244,9 @@ import Testing
         "HTTP/1.1 200 OK\r\nSet-Cookie: id=evil; Domain=example.test; Path=/; x=\u{1}\r\n",
         "HTTP/1.1 200 OK\r\nset-cookie: ; \t;ID =evil; Domain=example.test; Path=/\r\n",
         "HTTP/1.1 200 OK\r\nSet-Cookie: id=evil; Domain=example.test; Path=/\r\n ; Secure\r\n",
+        "HTTP/1.1 200 OK\r\nSet-Cookie: =x; id=evil; Domain=example.test; Path=/\r\n",
+        "HTTP/1.1 200 OK\r\nSet-Cookie: id=evil; Domain=example.test; Path=x\r\n",
+        "HTTP/1.1 200 OK\r\nSet-Cookie: id=evil; Domain=example.test; Path=\"/\"\r\n",
     ])
     func `no header line without TLS overlays a secure cookie of its site`(head: String) async throws {
         try await StubServer.with { server in

@@ -48,7 +48,7 @@ import Testing
     @Test(arguments: [
         "", "# Netscape HTTP Cookie File", "#", "no tabs", "a\tb\tc", "example.com\tTRUE\t/\tTRUE\tsoon\tname\tvalue",
         "example.com\tTRUE\t/\tTRUE\t\tname\tvalue", "example.com\tTRUE\t/\tTRUE\t99999999999999999999\tname\tvalue",
-        "\tTRUE\t/\tTRUE\t0\tname\tvalue", "example.com\tTRUE\t/\tTRUE\t0\t\tvalue",
+        "\tTRUE\t/\tTRUE\t0\tname\tvalue",
     ])
     func `a line that is not a cookie is skipped`(line: String) {
         #expect(Cookie(netscapeLine: line) == nil)
@@ -92,6 +92,46 @@ import Testing
     ])
     func `a cookie that the file format cannot represent, or that libcurl does not store, has no line`(cookie: Cookie) {
         #expect(cookie.netscapeLine == nil)
+    }
+
+    @Test(arguments: [
+        (
+            Cookie(name: "a", value: "x", domain: "a.example"),
+            ["a.example\tFALSE\t/\tTRUE\t1\ta\t", "a.example\tFALSE\t//\tTRUE\t1\ta\t"]
+        ),
+        (
+            Cookie(name: "__secure-a", value: "x;y", domain: "a.example", path: "/\u{1}", isHTTPOnly: true),
+            [
+                "#HttpOnly_a.example\tFALSE\t/\u{1}\tTRUE\t1\t__secure-a\t",
+                "#HttpOnly_a.example\tFALSE\t/\u{1}/\tTRUE\t1\t__secure-a\t",
+            ]
+        ),
+        (
+            Cookie(name: "", value: "x", domain: "a.example", includesSubdomains: true, path: "/a/"),
+            [".a.example\tTRUE\t/a/\tTRUE\t1\t\t", ".a.example\tTRUE\t/a//\tTRUE\t1\t\t"]
+        ),
+        (Cookie(name: "a\tb", value: "", domain: "a.example"), []),
+        (Cookie(name: "a", value: "", domain: "a.example\tTRUE"), []),
+        (Cookie(name: "a", value: "", domain: "a.example", path: "x"), []),
+        (Cookie(name: "a", value: "", domain: "a.example", path: "/\n"), []),
+        (Cookie(name: "a\0", value: "", domain: "a.example"), []), (Cookie(name: "a", value: "", domain: ""), []),
+    ])
+    func `a cookie is removed by lines, unless they would be those of another one`(cookie: Cookie, lines: [String]) {
+        #expect(cookie.endingLines == lines)
+    }
+
+    /// RFC 6265 §5.2.4 has no quotation marks, which libcurl removes.
+    @Test(
+        arguments: [
+            ("/a", "/a", "/a"), ("/a/", "/a/", "/a"), ("/", "/", "/"), ("", "/", nil), ("x", "/", nil),
+            ("//", "//", "/"),
+            ("\"/a/\"", "/a", "/a"), ("\"/a", "/a", "/a"), ("/a\"", "/a\"", "/a"), ("\"", "/", nil), ("\"\"", "/", nil),
+        ] as [(String, String, String?)])
+    func `the path of a cookie is that by which it is sent`(path: String, read: String, compared: String?) throws {
+        #expect(Cookie(netscapeLine: "a.example\tFALSE\t\(path)\tFALSE\t0\tname\t")?.path == read)
+        let url = try #require(URL(string: "http://a.example/"))
+        #expect(Cookie(setCookie: "name=value; Path=\(path)", from: url)?.path == read)
+        #expect(Cookie.compared(path) == compared)
     }
 
     @Test(arguments: [
@@ -312,7 +352,7 @@ import Testing
 
     @Test(arguments: [
         ("Set-Cookie: id=x; Path=/\r\n", "id"), ("SET-COOKIE:id=x", "id"), ("set-cookie: ;; \t id\t =x=y; a=b", "id"),
-        ("Set-Cookie: id", "id"), ("Set-Cookie: =x; id=y", nil), ("Set-Cookie:\r\n", nil), ("Set-Cookie2: a=b", nil),
+        ("Set-Cookie: id", "id"), ("Set-Cookie: =x; id=y", "id"), ("Set-Cookie:\r\n", nil), ("Set-Cookie2: a=b", nil),
         ("X-Set-Cookie: a=b", nil), ("Set-Cookie", nil), ("", nil),
     ])
     func `the name of a cookie is read from its line`(line: String, name: String?) {
@@ -338,5 +378,11 @@ import Testing
             cookie("session", "c.test"), cookie("other", "d.test"),
         ]
         #expect(Cookie.excess(of: cookies, at: now, keeping: limit, perDomain: 2).map(\.name) == expected)
+        // Secure cookies are evicted last.
+        var secure = cookies
+        for index in secure.indices where ["a1", "soon"].contains(secure[index].name) { secure[index].isSecure = true }
+        #expect(
+            Cookie.excess(of: secure, at: now, keeping: limit, perDomain: 2).map(\.name)
+                == ["old", "a2", "later", "a3", "a4", "session", "other", "a1", "soon"].prefix(9 - limit).map(\.self))
     }
 }

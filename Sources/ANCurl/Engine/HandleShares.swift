@@ -55,7 +55,7 @@ final class HandleShares: Sendable {
         try other.set(CURLOPT_COOKIEFILE, "")
     }
 
-    /// All cookies, including expired ones, as libcurl tells them. See CURLINFO_COOKIELIST(3).
+    /// All cookies, including expired ones, with the paths by which they are sent. See CURLINFO_COOKIELIST(3).
     private var stored: [Cookie] {
         var list: UnsafeMutablePointer<curl_slist>?
         guard unsafe ccurl_get_list(handle.raw, CURLINFO_COOKIELIST, &list) == CURLE_OK else { return [] }
@@ -63,7 +63,8 @@ final class HandleShares: Sendable {
         var cookies: [Cookie] = []
         var node = unsafe list
         while let current = unsafe node {
-            if let text = unsafe current.pointee.data, let cookie = unsafe Cookie(netscapeLine: String(cString: text)) {
+            if let text = unsafe current.pointee.data, var cookie = unsafe Cookie(netscapeLine: String(cString: text)) {
+                if defects.contains(.rawCookiePaths) { cookie.path = Cookie.compared(cookie.path) ?? "/" }
                 cookies.append(cookie)
             }
             unsafe node = unsafe current.pointee.next
@@ -106,12 +107,11 @@ final class HandleShares: Sendable {
             for (name, cookies) in related {
                 let secure = cookies.filter { $0.isSecure && !$0.isExpired() }
                 guard !secure.isEmpty else { continue }
-                store(
+                end(
                     cookies.filter { cookie in
                         !cookie.isSecure && secure.contains(where: cookie.overlays)
                             && names.contains { $1.contains(name) && cookie.mayBeSet(by: $0) }
-                    }
-                    .map(\.ended))
+                    })
             }
         }
     }
@@ -137,6 +137,11 @@ final class HandleShares: Sendable {
     /// Stores cookies, except those that libcurl's format cannot represent.
     private func store(_ cookies: [Cookie]) {
         for line in cookies.compactMap(\.netscapeLine) { perform(line) }
+    }
+
+    /// Removes cookies.
+    private func end(_ cookies: [Cookie]) {
+        for line in cookies.flatMap(\.endingLines) { perform(line) }
     }
 
     /// Adds a cookie, replacing one with the same name, domain and path; the line `ALL` removes all cookies. See
@@ -170,7 +175,7 @@ final class HandleShares: Sendable {
             // Another loop may have done so meanwhile.
             cookieFlag.recount(above: limit) {
                 let stored = stored
-                store(Cookie.excess(of: stored, keeping: Self.maximumCount, perDomain: 50).map(\.ended))
+                end(Cookie.excess(of: stored, keeping: Self.maximumCount, perDomain: 50))
                 return min(stored.count, Self.maximumCount)
             }
         }
@@ -181,7 +186,7 @@ final class HandleShares: Sendable {
 
     /// Removes the cookies with the same names, domains and paths as the given ones.
     func remove(_ cookies: [Cookie]) {
-        set(cookies.map(\.ended))
+        withCookies { end(cookies) }
     }
 
     /// Removes all cookies.
@@ -229,7 +234,7 @@ enum CookieHandling {
     private static let roomyHead = 4_000
 
     /// Returns a size that the head before the field `Cookie` does not reach, `Int.max` if it has no limit: the URL, the host
-    /// and what libcurl writes to authenticate. Digest repeats the URL; the tokens of Negotiate and NTLM have any size.
+    /// and what libcurl writes to authenticate by Basic. Digest repeats what the server has sent, and tokens have any size.
     static func sizeOfHead(before request: borrowing Request, _ options: borrowing TransferOptions) -> Int {
         let url = request.url.absoluteString.utf8.count
         var (size, schemes) = (url + min(url, 300) + 200, Set<AuthenticationScheme>())
@@ -241,18 +246,7 @@ enum CookieHandling {
             schemes.formUnion(credential.schemes ?? [.basic])
             size += url + 1_000
         }
-        return schemes.contains(.negotiate) || schemes.contains(.ntlm) ? .max : size
-    }
-}
-
-extension Cookie {
-    /// The cookie as it must be stored so that libcurl removes it at its next lookup; it has no function to do so.
-    fileprivate var ended: Cookie {
-        var ended = self
-        ended.expires = .distantPast
-        // libcurl does not compare the values, and a line cannot represent each of them.
-        ended.value = ""
-        return ended
+        return schemes.isSubset(of: [.basic]) ? size : .max
     }
 }
 

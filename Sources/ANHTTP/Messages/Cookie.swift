@@ -30,7 +30,8 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible {
     /// with a leading dot. It has no effect if the domain is an IP address.
     public var includesSubdomains: Bool
     /// The path that the cookie is for; the cookie is also sent for paths below (RFC 6265 §5.1.4). `/`, the default, is
-    /// for all paths. libcurl ignores a slash at the end of any other path: a cookie for `/a/` is also sent for `/a`.
+    /// for all paths. libcurl ignores a slash at the end of any other path, and stores the path without it: a cookie for `/a/`
+    /// is also sent for `/a`.
     ///
     /// The path must begin with `/` and not contain control characters; `CookieStore.set(_:)` throws
     /// `SessionError.invalidCookie(name:)` for a cookie with another path.
@@ -138,8 +139,9 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible {
             && Self.covers(secure.path.lowercased(), path.lowercased())
     }
 
-    /// Returns the cookies that a store must evict to keep at most `limit` (RFC 6265 §5.3): first those that have expired,
-    /// then those above the limit of their domain, and then those that expire first.
+    /// Returns the cookies that a store must evict to keep at most `limit` (RFC 6265bis §5.7): first those that have expired,
+    /// then those above the limit of their domain, and then those that expire first. Among the last two, secure ones follow
+    /// all others, with which servers without TLS could otherwise remove them.
     ///
     /// - Parameters:
     ///   - cookies: All cookies, those of a domain in the order in which they were set.
@@ -155,8 +157,9 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible {
         let ranked = cookies.enumerated().map { index, cookie -> (rank: (Int, Date, Int), cookie: Cookie) in
             if cookie.isExpired(at: now) { return ((0, now, index), cookie) }
             defer { left[cookie.domain, default: 1] -= 1 }
-            if left[cookie.domain, default: 1] > domainLimit { return ((1, now, index), cookie) }
-            return ((2, cookie.expires ?? .distantFuture, index), cookie)
+            let isExcess = left[cookie.domain, default: 1] > domainLimit
+            let rank = (isExcess ? 1 : 2) + (cookie.isSecure ? 2 : 0)
+            return ((rank, isExcess ? now : cookie.expires ?? .distantFuture, index), cookie)
         }
         return ranked.sorted { $0.rank < $1.rank }.prefix(cookies.count - limit).map(\.cookie)
     }
@@ -199,12 +202,10 @@ extension Cookie {
         let parts = line.utf8.split(separator: UInt8(ascii: "\t"), maxSplits: 6, omittingEmptySubsequences: false)
             .map { String(Substring($0)) }
         // A line with six fields had an empty value whose tab an editor has trimmed.
-        guard parts.count >= 6, let seconds = Self.seconds(parts[4]), !parts[0].isEmpty, !parts[5].isEmpty else {
-            return nil
-        }
+        guard parts.count >= 6, let seconds = Self.seconds(parts[4]), !parts[0].isEmpty else { return nil }
         self.init(
             name: parts[5], value: parts.count > 6 ? parts[6] : "", domain: parts[0],
-            includesSubdomains: parts[1].uppercased() == "TRUE", path: parts[2],
+            includesSubdomains: parts[1].uppercased() == "TRUE", path: Self.path(parts[2]) ?? "/",
             isSecure: parts[3].uppercased() == "TRUE",
             isHTTPOnly: isHTTPOnly, expires: seconds == 0 ? nil : Date(timeIntervalSince1970: Double(seconds)))
     }
@@ -212,17 +213,39 @@ extension Cookie {
     /// The line for a cookie file; `nil` if the cookie contains characters that the format cannot represent, or if
     /// libcurl would not store it.
     package var netscapeLine: String? {
+        guard !domain.isEmpty, path.utf8.first == UInt8(ascii: "/"), !name.isEmpty,
+            domain.utf8.first != UInt8(ascii: "#"), hasPrefixAttributes,
+            ![domain, path, name, value].contains(where: \.hasControlCharacters),
+            !name.utf8.contains(where: { $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: ";") }),
+            !value.utf8.contains(UInt8(ascii: ";")), name.utf8.count + value.utf8.count <= Self.maximumPairSize
+        else { return nil }
+        return line
+    }
+
+    private var line: String {
         let parts = [
             (includesSubdomains ? "." : "") + domain, includesSubdomains ? "TRUE" : "FALSE", path,
             isSecure ? "TRUE" : "FALSE", "\(seconds)", name, value,
         ]
-        guard !domain.isEmpty, path.utf8.first == UInt8(ascii: "/"), !name.isEmpty,
-            domain.utf8.first != UInt8(ascii: "#"), hasPrefixAttributes,
-            !parts.contains(where: \.hasControlCharacters),
-            !name.utf8.contains(where: { $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: ";") }),
-            !value.utf8.contains(UInt8(ascii: ";")), name.utf8.count + value.utf8.count <= Self.maximumPairSize
-        else { return nil }
         return (isHTTPOnly ? Self.httpOnlyMark : "") + parts.joined(separator: "\t")
+    }
+
+    /// The lines with which libcurl removes this cookie at its next lookup, those of one with a past date; it has no function
+    /// to do so. None if the lines would be those of another cookie.
+    ///
+    /// libcurl may have stored a cookie that ``netscapeLine`` refuses: it does not check paths, since 8.12 knows prefixes in
+    /// the usual spelling only, and from 8.13 to 8.17 stores cookies without a name. It compares neither values nor
+    /// ``isSecure``, and takes one slash off the end of a path, until 8.17 also from `/`.
+    package var endingLines: [String] {
+        let separators: Set<UInt8> = [UInt8(ascii: "\t"), UInt8(ascii: "\r"), UInt8(ascii: "\n"), 0]
+        guard !domain.isEmpty, path.utf8.first == UInt8(ascii: "/"),
+            ![domain, path, name].contains(where: { $0.utf8.contains(where: separators.contains) })
+        else { return [] }
+        return [path, path + "/"].map { path in
+            var ended = self
+            (ended.path, ended.value, ended.isSecure, ended.expires) = (path, "", true, .distantPast)
+            return ended.line
+        }
     }
 
     /// Whether the cookie has the attributes that a prefix of its name requires; libcurl stores no other. See RFC 6265bis
@@ -285,7 +308,7 @@ extension Cookie {
             case "max-age": maximumAge = Self.end(ofAge: value, now) ?? maximumAge
             case "domain":
                 if !value.isEmpty { named = String(value.lowercased().trimmingPrefix(".")) }
-            case "path": path = value.utf8.first == UInt8(ascii: "/") ? value : Self.defaultPath(of: url)
+            case "path": path = Self.path(value) ?? Self.defaultPath(of: url)
             case "secure": isSecure = true
             case "httponly": isHTTPOnly = true
             default: break
@@ -296,23 +319,36 @@ extension Cookie {
         // The domain would also include the subdomains, from which the prefix `__Host-` excludes a cookie.
         includesSubdomains = !named.isEmpty
         guard hasPrefixAttributes else { return nil }
-        let path = Self.withoutEndingSlash(path)
+        let path = Self.compared(path)
         includesSubdomains = stored.contains {
             $0.includesSubdomains && $0.domain == named && $0.name == self.name && !$0.isExpired(at: now)
-                && Self.withoutEndingSlash($0.path) == path
+                && Self.compared($0.path) == path
         }
         if includesSubdomains { domain = named }
     }
 
-    /// Returns a path as libcurl compares it.
-    private static func withoutEndingSlash(_ path: String) -> Substring {
-        path.utf8.last == UInt8(ascii: "/") ? path.dropLast() : path[...]
+    /// Returns the path of an attribute, which libcurl also reads in quotation marks; `nil` if it does not begin with a slash.
+    private static func path(_ text: String) -> String? {
+        text.utf8.first == UInt8(ascii: "/") ? text : compared(text)
+    }
+
+    /// Returns a path as libcurl before 8.18 compares it with that of a URL: without quotation marks around it and a slash at
+    /// its end; `nil` if it does not begin with a slash.
+    package static func compared(_ path: String) -> String? {
+        let (mark, slash) = (UInt8(ascii: "\""), UInt8(ascii: "/"))
+        var path = path.utf8[...]
+        if path.first == mark { path.removeFirst() }
+        if path.last == mark { path.removeLast() }
+        guard path.first == slash else { return nil }
+        if path.count > 1, path.last == slash { path.removeLast() }
+        return String(decoding: path, as: UTF8.self)
     }
 
     /// Returns the name of the cookie that libcurl may have stored when it received a header line; `nil` for other lines.
     ///
     /// Its rules are laxer than those of ``init(setCookie:from:now:)``: it passes over empty parts at the beginning, and
-    /// stores cookies of interim heads, and of heads that are not valid as a whole.
+    /// stores cookies of interim heads, and of heads that are not valid as a whole. Before 8.13, it also passes over parts
+    /// whose name is empty.
     package static func name(setBy line: [UInt8]) -> String? {
         let field = "set-cookie:".utf8
         guard line.prefix(field.count).elementsEqual(field, by: { $0 | 0x20 == $1 }) else { return nil }
@@ -321,10 +357,7 @@ extension Cookie {
             let name = part.prefix { $0 != UInt8(ascii: "=") }
             guard let first = name.firstIndex(where: { !blanks.contains($0) }),
                 let last = name.lastIndex(where: { !blanks.contains($0) })
-            else {
-                if name.count < part.count { return nil }
-                continue
-            }
+            else { continue }
             return String(decoding: name[first...last], as: UTF8.self)
         }
         return nil
