@@ -3,6 +3,7 @@
 import ANCurl
 import ANHTTP
 import FoundationEssentials
+import HTTPTypes
 import Testing
 
 /// The hashes are those of RFC 7616 §3.9.1, or computed with Python's hashlib.
@@ -14,7 +15,7 @@ import Testing
         guard let challenge = DigestChallenge.first(in: challenges, knowsBody: body != nil) else { return nil }
         return DigestAnswer(
             to: challenge, with: mufasa, method: method, target: "/dir/index.html", body: body,
-            clientNonce: "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ")?.field
+            clientNonce: "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ")?.field.value
     }
 
     @Test(
@@ -73,7 +74,7 @@ import Testing
             DigestAnswer(
                 to: parsed, with: Credential(user: "Jäsøn Doe", password: "Secret, or not?"), method: "GET",
                 target: "/doe.json", body: nil, clientNonce: "NTg6RKcb9boFIAS3KrFK9BGeh+niz/sm")
-        ).field
+        ).field.value
         #expect(field.contains(#"username="793263caabb707a56211940d90411ea4a575adeccb7e360aeb624ed06ece9b0b""#))
         #expect(field.contains(#"response="7a4e1192babbba02e91182d2895bfdbf7adafc6e48d4e517ca301974843d840c""#))
         #expect(field.contains("userhash=true"))
@@ -93,7 +94,23 @@ import Testing
             DigestChallenge.first(in: [#"Digest realm="r", nonce="n", qop="auth", \#(parameter)"#], knowsBody: false))
         let answer = DigestAnswer(
             to: challenge, with: Credential(user: user, password: "x"), method: "GET", target: "/", body: nil)
-        #expect(try #require(answer).field.hasPrefix("Digest " + start))
+        #expect(try #require(answer).field.value.hasPrefix("Digest " + start))
+    }
+
+    @Test(arguments: [
+        (Array("B\u{FC}ro".unicodeScalars), "46db7801abd6363280efa94bc1ddbfd3"),
+        (Array(String(byteText: "Büro".utf8).unicodeScalars), "72e266ab12b9eac5932a1d95c244059a"),
+    ])
+    func `the bytes of a challenge are hashed and sent back`(realm: [Unicode.Scalar], response: String) throws {
+        var text = ""
+        text.unicodeScalars.append(contentsOf: realm)
+        let challenge = try #require(
+            DigestChallenge.first(in: ["Digest realm=\"\(text)\", nonce=\"n\u{E9}\""], knowsBody: false))
+        let answer = try #require(
+            DigestAnswer(to: challenge, with: Self.mufasa, method: "GET", target: "/dir/index.html", body: nil))
+        let bytes = realm.map { UInt8($0.value) }
+        #expect(answer.field.valueBytes.contains(Array("realm=\"".utf8) + bytes + Array("\", nonce=\"n".utf8) + [0xE9]))
+        #expect(answer.field.value.contains("response=\"\(response)\""))
     }
 
     @Test func `quotes and backslashes are escaped, and each answer has its own nonce`() throws {
@@ -104,7 +121,7 @@ import Testing
                 DigestAnswer(
                     to: challenge,
                     with: Credential(user: user, password: "x"), method: "GET", target: "/", body: nil)
-            ).field
+            ).field.value
         }
         #expect(try field().hasPrefix(#"Digest username="a\"\\b", realm="a\"b\\", nonce="n", uri="/", "#))
         #expect(try field() != field())

@@ -44,7 +44,7 @@ extension CurlTransport {
                         to: challenge, with: credential, method: plain.method.rawValue, target: plain.digestTarget,
                         body: bytes)
                 else { return exchange.response(head) }
-                plain.headers[.authorization] = answer.field
+                plain.headers[fields: .authorization] = [answer.field]
             }
             // Below 300 a body may be as long as that of any response.
             if head.status.code >= 300 { await exchange.receiveRest() }
@@ -82,7 +82,8 @@ private enum DigestStage: Equatable {
         var challenge: DigestChallenge? {
             guard head.status.code == 401, isReplayable || self == .probe else { return nil }
             return DigestChallenge.first(
-                in: head.headers[values: .wwwAuthenticate], knowsBody: knowsBody, if: DigestAnswer.isPossible)
+                in: head.headers[fields: .wwwAuthenticate].map(\.byteText), knowsBody: knowsBody,
+                if: DigestAnswer.isPossible)
         }
         switch self {
         case .probe:
@@ -98,10 +99,11 @@ private enum DigestStage: Equatable {
 }
 
 extension URL {
-    /// The URL without a question mark that nothing follows, which some versions of libcurl (8.14) do not send.
+    /// The URL without a question mark that nothing or a fragment follows, which some versions of libcurl (8.14, 8.16) do not
+    /// send.
     fileprivate var withoutEmptyQuery: URL {
-        guard query(percentEncoded: true)?.isEmpty == true, absoluteString.hasSuffix("?") else { return self }
-        return URL(string: String(absoluteString.dropLast())) ?? self
+        guard query(percentEncoded: true)?.isEmpty == true else { return self }
+        return URL(string: String(absoluteString.unicodeScalars.prefix { $0 != "?" })) ?? self
     }
 }
 

@@ -3,15 +3,15 @@
 package import ANHTTP
 import ANSystem
 package import FoundationEssentials
-import HTTPTypes
+package import HTTPTypes
 
 /// The answer to a challenge of a server by Digest (RFC 7616).
 ///
 /// It is computed here because libcurl 7.88 computes SHA-512-256 wrongly, knows neither `auth-int` nor a second challenge,
 /// answers an answer that is called stale again and again, and reads the body of a challenge whatever its size.
 package struct DigestAnswer: Equatable {
-    /// The value of `Authorization`.
-    package let field: String
+    /// The field `Authorization`.
+    package let field: HTTPField
 
     /// Creates the answer to a challenge; `nil` if the system does not provide its algorithm.
     ///
@@ -27,8 +27,8 @@ package struct DigestAnswer: Equatable {
         clientNonce: String? = nil
     ) {
         let clientNonce = clientNonce ?? Self.makeNonce()
-        guard let field = Self.field(challenge, credential, method, target, body, clientNonce) else { return nil }
-        self.field = field
+        guard let value = Self.value(challenge, credential, method, target, body, clientNonce) else { return nil }
+        field = HTTPField(name: .authorization, lenientValue: value.scalarBytes)
     }
 
     private static func makeNonce() -> String {
@@ -41,14 +41,19 @@ package struct DigestAnswer: Equatable {
         MessageDigest(MessageDigest.Algorithm(challenge.algorithm)).value != nil
     }
 
-    private static func field(
+    /// Returns the value of the field, with one character for each byte: a challenge may be no UTF-8, and is hashed and sent
+    /// back as it came.
+    private static func value(
         _ challenge: DigestChallenge, _ credential: Credential, _ method: String, _ target: String,
         _ body: Data?, _ clientNonce: String
     ) -> String? {
         let (realm, nonce, protection) = (challenge.realm, challenge.nonce, challenge.protection)
         let function = MessageDigest.Algorithm(challenge.algorithm)
 
-        func hash(_ parts: String...) -> String? { hash(bytes: Data(parts.joined(separator: ":").utf8)) }
+        let (user, password) = (String(byteText: credential.user.utf8), String(byteText: credential.password.utf8))
+        let (method, target) = (String(byteText: method.utf8), String(byteText: target.utf8))
+
+        func hash(_ parts: String...) -> String? { hash(bytes: Data(parts.joined(separator: ":").scalarBytes)) }
         func hash(bytes: Data) -> String? {
             let digest = MessageDigest(function)
             digest.update(bytes.bytes)
@@ -56,7 +61,7 @@ package struct DigestAnswer: Equatable {
         }
 
         let count = "00000001"
-        guard var secret = hash(credential.user, realm, credential.password) else { return nil }
+        guard var secret = hash(user, realm, password) else { return nil }
         if challenge.isSession {
             guard let session = hash(secret, nonce, clientNonce) else { return nil }
             secret = session
@@ -73,14 +78,13 @@ package struct DigestAnswer: Equatable {
                 ? body.flatMap(hash(bytes:)).flatMap { hash(method, target, $0) } : hash(method, target)
             response = request.flatMap { hash(secret, nonce, count, clientNonce, protection.rawValue, $0) }
         }
-        guard let response, let user = challenge.hidesUser ? hash(credential.user, realm) : credential.user else {
-            return nil
-        }
+        guard let response, let name = challenge.hidesUser ? hash(user, realm) : user else { return nil }
         // A quoted string is in ASCII (RFC 7616 §3.4, RFC 8187).
-        let isExtended = challenge.readsUTF8 && !user.utf8.allSatisfy { $0 < 0x80 }
+        let isExtended = challenge.readsUTF8 && !name.utf8.allSatisfy { $0 < 0x80 }
         var parts = [
             isExtended
-                ? "username*=UTF-8''\(CanonicalRequest.encoding(user.utf8, keeping: ""))" : "username=\(user.quoted)",
+                ? "username*=UTF-8''\(CanonicalRequest.encoding(name.scalarBytes, keeping: ""))"
+                : "username=\(name.quoted)",
             "realm=\(realm.quoted)", "nonce=\(nonce.quoted)", "uri=\(target.quoted)",
             "response=\"\(response)\"",
         ]
@@ -105,6 +109,9 @@ extension MessageDigest.Algorithm {
 }
 
 extension String {
+    /// The bytes of a string with one character for each.
+    fileprivate var scalarBytes: [UInt8] { unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) } }
+
     /// The string as a quoted-string (RFC 9110 §5.6.4).
     fileprivate var quoted: String {
         "\"" + replacing(each: "\\", with: "\\\\").replacing(each: "\"", with: "\\\"") + "\""

@@ -146,6 +146,8 @@ package struct DigestChallenge: Hashable, Sendable {
     }
 
     /// Returns the first challenge of a response's fields that can be answered, also by the system.
+    ///
+    /// - Parameter fields: The values of the fields; for an answer with one character for each byte.
     package static func first(
         in fields: [String], knowsBody: Bool, if isPossible: (DigestChallenge) -> Bool = { _ in true }
     ) -> DigestChallenge? {

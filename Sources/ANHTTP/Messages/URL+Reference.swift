@@ -94,6 +94,13 @@ private enum DotSegment {
     }
 }
 
+extension String {
+    /// Creates a string with one character for each byte.
+    package init(byteText bytes: some Sequence<UInt8>) {
+        self = bytes.reduce(into: "") { $0.unicodeScalars.append(UnicodeScalar($1)) }
+    }
+}
+
 extension HTTPField {
     /// The value as a reference. If it is not UTF-8, the bytes above 0x7F are percent-encoded, as browsers do.
     package var reference: String {
@@ -120,9 +127,7 @@ extension HTTPField {
     }
 
     /// The value with one character for each byte, by which values that are no UTF-8 differ, too.
-    package var byteText: Swift.String {
-        valueBytes.reduce(into: "") { $0.unicodeScalars.append(UnicodeScalar($1)) }
-    }
+    package var byteText: Swift.String { Swift.String(byteText: valueBytes) }
 
     private struct CodedValue: Decodable {
         let value: String

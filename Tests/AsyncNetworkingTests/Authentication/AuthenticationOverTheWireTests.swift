@@ -62,6 +62,34 @@ import Testing
         }
     }
 
+    /// The bytes of the realm are hashed and sent back as they came, which `Script.raw` cannot send.
+    @Test(
+        arguments: [
+            ([0xFC], "5487da46ecb454d9c2fabaec06c5752b"), (Array("ü".utf8), "d9cfca691e7848fb618541816c24ab54"),
+        ] as [([UInt8], String)])
+    func `a Digest challenge that is no UTF-8 is answered`(letter: [UInt8], response: String) async throws {
+        try await StubServer.with { server in
+            let head = Data("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nWWW-Authenticate: Digest realm=\"B".utf8)
+            server.fallback { request in
+                if request.headers["Authorization"]?.contains("response=\"\(response)\"") == true { return .text("in") }
+                return Script([.send(head + letter + Data("ro\", nonce=n\r\n\r\n".utf8)), .end(.close)])
+            }
+            let text = try await manager(for: server).get("a").text
+            #expect(text == "in")
+        }
+    }
+
+    @Test(arguments: ["z?#f", "z?", "z?a#f", "z#?"])
+    func `the target that a Digest answer names is the one that is sent`(target: String) async throws {
+        try await StubServer.with { server in
+            protect(server)
+            let url = try #require(URL(string: server.url("/").absoluteString + target))
+            #expect(try await manager(for: server).data(for: Request(url: url)).text == "welcome")
+            let answer = try #require(server.activity.requests.last)
+            #expect(answer.headers["Authorization"]?.contains("uri=\"\(answer.target)\"") == true)
+        }
+    }
+
     @Test func `requests to Basic and Digest paths of one origin succeed, with their bodies`() async throws {
         try await StubServer.with { server in
             server.fallback { request in
