@@ -71,6 +71,18 @@ import Testing
         #expect(throws: WebSocketViolation.tooLarge(limit: 1000)) { try receive([begin, end, plain], limit: 1000) }
     }
 
+    /// RFC 7692 §7.2.1: a fragment that is flushed ends with an empty block.
+    @Test func `each fragment of a compressed message may add a few bytes`() throws {
+        func fragments(_ size: Int) -> [WebSocketFrame] {
+            [WebSocketFrame(.text, Self.zeros(size), isFinal: false, isCompressed: true)]
+                + [WebSocketFrame](repeating: .init(.continuation, Self.zeros(size), isFinal: false), count: 100)
+                + [WebSocketFrame(.continuation, Self.zeros(1))]
+        }
+        #expect(try receive(fragments(16) + fragments(16), limit: 100).count == 204)
+        #expect(throws: WebSocketViolation.tooLarge(limit: 100)) { try receive(fragments(20), limit: 100) }
+        #expect(try receive(fragments(1 << 10), limit: .max).count == 102)
+    }
+
     private static func zeros(_ count: Int) -> [UInt8] { [UInt8](repeating: 0, count: count) }
 
     @Test(arguments: [1000, 1003, 1007, 1011, 1014, 3000, 4999] as [UInt16])

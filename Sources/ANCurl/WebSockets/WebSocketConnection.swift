@@ -211,7 +211,8 @@ final class WebSocketConnection {
             if count > 0 {
                 clock.noteInput(at: transfer.loop.now)
                 let bytes = unsafe [UInt8](UnsafeRawBufferPointer(rebasing: buffer.bytes[..<count]))
-                if try receive(bytes, of: transfer) { return true }
+                // The close frame is answered before the end of the connection is read.
+                if try receive(bytes, of: transfer) || phase == .ending { return true }
             }
             guard hasMore else { return false }
         }

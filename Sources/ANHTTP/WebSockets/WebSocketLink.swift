@@ -160,6 +160,10 @@ package struct WebSocketDeflate: Hashable, Sendable {
         return overflows ? .max : bound
     }
 
+    /// The maximum number of bytes by which a fragment that is flushed (RFC 7692 §7.2.1) is longer than its part of a
+    /// message that is not: an empty block, and the beginning of another one.
+    package static let flushSize = 16
+
     /// Whether a value is a base-2 logarithm of a window size, 8 to 15, possibly quoted.
     private static func isWindow(_ value: String) -> Bool {
         let isQuoted = value.count > 2 && value.hasPrefix("\"") && value.hasSuffix("\"")

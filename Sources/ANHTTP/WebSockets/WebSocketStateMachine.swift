@@ -12,6 +12,8 @@ package struct WebSocketStateMachine: Sendable {
     private var messageSize: Int?
     /// The maximum size of the current message, as it is transferred.
     private var sizeLimit = 0
+    /// The number of bytes that ``sizeLimit`` grows by with each further fragment of the current message.
+    private var sizePerFragment = 0
 
     package init(maximumMessageSize: Int) {
         self.maximumMessageSize = max(0, maximumMessageSize)
@@ -72,10 +74,13 @@ package struct WebSocketStateMachine: Sendable {
     private mutating func checkOrder(of frame: WebSocketFrame) throws(WebSocketViolation) {
         if frame.opcode == .continuation {
             guard messageSize != nil else { throw WebSocketViolation("A continuation frame continues no message.") }
+            sizeLimit = min(sizeLimit, .max - sizePerFragment) + sizePerFragment
         } else {
             guard messageSize == nil else { throw WebSocketViolation("A message begins within another one.") }
             // The reader limits the inflated size.
-            sizeLimit = frame.isCompressed ? WebSocketDeflate.bound(of: maximumMessageSize) : maximumMessageSize
+            (sizeLimit, sizePerFragment) =
+                frame.isCompressed
+                ? (WebSocketDeflate.bound(of: maximumMessageSize), WebSocketDeflate.flushSize) : (maximumMessageSize, 0)
         }
         let size = messageSize ?? 0
         guard frame.payload.count <= sizeLimit - size else { throw .tooLarge(limit: maximumMessageSize) }
