@@ -108,9 +108,9 @@ extension Request {
     /// adding it.
     package mutating func encodeUntypedBody(with encoder: JSONEncoder) throws -> String? {
         guard let encoding = body.encoding else { return nil }
-        let gated = body
+        let gate = body.gate
         try encoding.encode(&self, encoder)
-        body = body.gated(as: gated)
+        if let gate { body.gate = gate }
         return encoding.mediaType
     }
 }
