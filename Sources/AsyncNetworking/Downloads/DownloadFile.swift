@@ -300,6 +300,8 @@ final class DownloadFile {
         var representation = Representation(head, to: fields, sensitive: job.sensitiveHeaders)
         // The size tells where the bytes after a gap may be, also if this response does not.
         if keepsParts, representation.totalBytes == nil { representation.totalBytes = known?.totalBytes }
+        // The parts that are received from now on are not those of the one that was requested.
+        if !keepsParts { plan.replaceRepresentation(by: representation) }
         let hasMirrorBytes = keepsParts && known?.hasMirrorBytes == true
         known = isChanged ? nil : resumeData(of: representation)
         if hasMirrorBytes { known?.hasMirrorBytes = true }

@@ -28,7 +28,7 @@ package import HTTPTypes
 package struct ResumePlan: Hashable, Sendable {
     /// The number of valid bytes, at which the requested range starts.
     package private(set) var offset: Int64
-    private let representation: Representation
+    private var representation: Representation
     private let startsOver: Bool
     /// Whether the content is stored as received, with its content codings, even if it is the whole.
     private let isIdentity: Bool
@@ -64,6 +64,11 @@ package struct ResumePlan: Hashable, Sendable {
     package mutating func startOver(hasParts: Bool) {
         (offset, self.hasParts) = (0, hasParts)
         if digests == .whole { digests = .none }
+    }
+
+    /// Continues with the bytes of another representation, whose whole was received in place of what was requested.
+    package mutating func replaceRepresentation(by other: Representation) {
+        representation = other
     }
 
     /// The action for a response.

@@ -441,6 +441,35 @@ private final class Counter: Sendable {
         }
     }
 
+    /// As of several servers behind one name, of which some have the new version already.
+    @Test(arguments: [true, false])
+    func `a file that changes and changes back has no bytes of the version between`(isDurable: Bool) async throws {
+        try await StubServer.with { server in
+            let data = try await breakOff(server)
+            let new = ServedFile(Data(Self.bytes.reversed()), entityTag: "\"2\"")
+            let old = ServedFile(Self.bytes, pace: Self.pace)
+            let (count, gate) = (Counter(), try ScriptGate())
+            server.route("/file") { request in
+                switch (request.headers["If-Range"], request.headers["Range"]) {
+                case ("\"2\"", _):
+                    return count.next() < 2 ? new.script(for: request) : old.script(for: request)
+                case (_, nil): return old.script(for: request)
+                default:
+                    let beginning = Reply(
+                        status: 200, headers: ["ETag": "\"2\""], body: .bytes(new.bytes.prefix(1_000)),
+                        framing: .contentLength(declared: 400_000))
+                    return Script([.reply(beginning), .wait(gate)])
+                }
+            }
+            let path = "\(directory.path)/other"
+            _ = try await SessionManager(for: server)
+                .download(resuming: data, to: .file(path), options: Self.options(6, isDurable: isDurable)).value
+            gate.open()
+            #expect(count.next() > 2)
+            #expect(try directory.read("other") == Self.bytes)
+        }
+    }
+
     @Test func `a file that changed between two downloads starts over`() async throws {
         try await StubServer.with { server in
             _ = try await breakOff(server)
