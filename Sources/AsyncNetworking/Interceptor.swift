@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 public import ANHTTP
+import FoundationEssentials
 import Synchronization
 
 /// Code that runs around a request and its response, and can observe, modify, answer or repeat them.
@@ -170,8 +171,7 @@ private actor Passage {
         guard var call = begun else { throw CancellationError() }
         do {
             var sent = call.replacing(self.request, by: request, on: pipeline)
-            // For the next interceptor, which may wrap the bytes.
-            try sent.encodeBody(with: pipeline.json.encoder)
+            try sent.encodeBodyOfInterceptor(with: pipeline.json.encoder)
             if sent.timeout != nil { sent = await measuringTimeout(of: sent) }
             var response = try await pipeline.intercept(sent, &call, by: rest, next)
             // One that an interceptor has made of bytes in memory can always be read.
@@ -391,4 +391,21 @@ extension Pipeline {
             throw error
         }
     }
+}
+
+extension Request {
+    /// Encodes a body that an interceptor has set for the next one, which may wrap the bytes. The media type that was added for
+    /// another interceptor's body is not that of this one.
+    fileprivate mutating func encodeBodyOfInterceptor(with encoder: JSONEncoder) throws {
+        guard body.encoding != nil else { return }
+        if let added = self[AddedMediaType.self], headers[.contentType] == added { headers[.contentType] = nil }
+        let isTyped = headers.contains(.contentType)
+        try encodeBody(with: encoder)
+        self[AddedMediaType.self] = isTyped ? nil : headers[.contentType]
+    }
+}
+
+/// The media type that was added for the body of an interceptor.
+private enum AddedMediaType: RequestAttribute {
+    static var defaultValue: String? { nil }
 }

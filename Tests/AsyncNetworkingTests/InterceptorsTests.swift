@@ -255,6 +255,32 @@ struct Intercepting: Interceptor {
         #expect(type == (kind == .json ? "application/json" : "multipart/form-data; boundary=b"))
     }
 
+    @Test(arguments: SetBody.allCases)
+    func `the body of the last interceptor has its own media type, unless one was set`(kind: SetBody) async throws {
+        func setting(_ body: RequestBody, type: String? = nil) -> Intercepting {
+            Intercepting { request, next in
+                var request = request
+                request.body = body
+                if let type { request.headers[.contentType] = type }
+                return try await next(request)
+            }
+        }
+        var (form, other) = (try MultipartFormData(boundary: "b"), try MultipartFormData(boundary: "c"))
+        form.append("Ada", name: "n")
+        other.append("Ada", name: "n")
+        // A form needs the media type with its boundary.
+        for type in kind == .json ? [nil, "application/problem+json"] : [nil] {
+            let first = RequestBody.form(kind == .json ? form : other)
+            let last = kind == .json ? RequestBody.json(["a": 1]) : .form(form)
+            let manager = SessionManager(on: transport) {
+                $0.interceptors = [setting(type == nil ? first : .json(["b": 1]), type: type), setting(last)]
+            }
+            _ = try await manager.data(for: Request(method: .post, url: url("http://a.example/x")))
+            let own = kind == .json ? "application/json" : "multipart/form-data; boundary=b"
+            #expect(try #require(transport.requests.last).request.headers[.contentType] == type ?? own)
+        }
+    }
+
     @Test func `an interceptor can modify the response, and a streamed body chunk by chunk`() async throws {
         let gate = try ScriptGate()
         let transport = MockTransport { _ in
