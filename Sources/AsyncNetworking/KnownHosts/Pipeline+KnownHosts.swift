@@ -78,6 +78,7 @@ extension Pipeline {
             } else {
                 try await next(request, &call)
             }
+        if response.head.status.code == 421 { leaveAlternative(after: response.head, to: request.url) }
         // An evaluator may have accepted the server in spite of a failure.
         guard Self.policy(for: request).evaluator == nil else { return response }
         if usesStrictTransport { noteStrictTransport(response.head, to: request.url) }
@@ -122,14 +123,17 @@ extension Pipeline {
         state.withLock { $0.strictTransport.note(field, from: name, at: now()) }
     }
 
-    /// Applies the `Alt-Svc` fields of a response over https. A malformed field is ignored. A server that answers 421
-    /// over an alternative service has none (RFC 7838 §6), and the field of such a response is ignored.
+    /// Removes the alternative services of a server that answers 421 over one: it has none (RFC 7838 §6).
+    @inline(never)
+    private func leaveAlternative(after head: ResponseHead, to url: URL) {
+        guard usesAlternativeServices, head.version == .http3 else { return }
+        state.withLock { $0.alternativeServices.remove(AlternativeService.Key(url)) }
+    }
+
+    /// Applies the `Alt-Svc` fields of a response over https, except with status 421. A malformed field is ignored.
     @inline(never)
     private func noteAlternatives(_ head: ResponseHead, to url: URL) {
-        guard head.status.code != 421 else {
-            if head.version == .http3 { state.withLock { $0.alternativeServices.remove(AlternativeService.Key(url)) } }
-            return
-        }
+        guard head.status.code != 421 else { return }
         let values = head.headers[values: .altSvc]
         guard !values.isEmpty, let field = AlternativeServiceField(values.joined(separator: ",")) else { return }
         guard HostName(url).isStorable else { return }
