@@ -31,7 +31,9 @@ package actor NetrcFile {
 
     private static func read(_ path: String) -> [String: Credential] {
         guard let bytes = try? RegularFile(path: path).readAll() else { return [:] }
-        return parse(String(decoding: bytes, as: UTF8.self))
+        let entries = parse(String(decoding: bytes, as: UTF8.self))
+        guard String(validating: bytes, as: UTF8.self) == nil else { return entries }
+        return entries.filter { ![$1.user, $1.password].contains { $0.unicodeScalars.contains("\u{FFFD}") } }
     }
 
     /// Parses the text of a `.netrc` file and returns the first entry of each host.
