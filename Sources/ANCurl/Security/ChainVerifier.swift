@@ -124,18 +124,27 @@ import FoundationEssentials
 
     /// Verifies the chain up to a self-signed certificate, so that the pins and revocation lists of every authority count. A
     /// chain that ends at the first certificate in the store, which is trusted, too, is valid if that one is not, unless
-    /// for revocation.
+    /// for revocation, or for a reason that kept OpenSSL from looking at the revocation lists.
     private func verify(against store: TrustStore, _ adjust: (OpaquePointer) -> Void = { _ in }) -> Run {
         let complete = unsafe attempt(against: store, flags: 0, adjust)
         guard complete.code != X509_V_OK, !Self.revocationCodes.contains(complete.code) else { return complete }
-        let partial = unsafe attempt(against: store, flags: COPENSSL_V_FLAG_PARTIAL_CHAIN, adjust)
-        if partial.code == X509_V_OK { return partial }
-        // Without an end of the chain, nothing else was checked.
-        return switch TransportError.TLSFailure(verifyResult: complete.code) {
-        case .unknownAuthority, .selfSigned: partial
-        default: complete
+        let hasNoEnd =
+            switch TransportError.TLSFailure(verifyResult: complete.code) {
+            case .unknownAuthority, .selfSigned: true
+            default: false
+            }
+        guard hasNoEnd || security.policy.revocationLists == nil || Self.lateCodes.contains(complete.code) else {
+            return complete
         }
+        let partial = unsafe attempt(against: store, flags: COPENSSL_V_FLAG_PARTIAL_CHAIN, adjust)
+        // Without an end of the chain, nothing else was checked.
+        return partial.code == X509_V_OK || hasNoEnd ? partial : complete
     }
+
+    /// The results of what OpenSSL checks after revocation.
+    private static let lateCodes: Set<Int32> = [
+        X509_V_ERR_CERT_HAS_EXPIRED, X509_V_ERR_CERT_NOT_YET_VALID, X509_V_ERR_CERT_SIGNATURE_FAILURE,
+    ]
 
     /// The results of a check of revocation. See X509_STORE_CTX_get_error(3).
     private static let revocationCodes: Set<Int32> = [
