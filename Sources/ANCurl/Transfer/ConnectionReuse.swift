@@ -76,17 +76,19 @@ extension Transfer {
         if state.connection.forbidReuse(isForbidden) { try? handle.set(CURLOPT_FORBID_REUSE, isForbidden) }
     }
 
-    /// Looks for bytes that follow the head of a response without a body in the same read, of which libcurl tells only in a
-    /// text. See ``CurlDefects/ignoredExcess`` and CURLOPT_DEBUGFUNCTION(3).
+    /// Looks for bytes that follow the last chunk of a response, or the head of one without a body, in the same read, of which
+    /// libcurl tells only in a text. See ``CurlDefects/ignoredExcess`` and CURLOPT_DEBUGFUNCTION(3).
     func watchExcess() {
         let framing = state.parser.framing
-        guard loop.context.defects.contains(.ignoredExcess), !framing.isMultiplexed,
-            framing.hasNoBody || framing.contentLength == 0 || exchange.request.method == .head
+        let hasNoBody = framing.hasNoBody || framing.contentLength == 0 || exchange.request.method == .head
+        guard !framing.isMultiplexed,
+            hasNoBody ? loop.context.defects.contains(.ignoredExcess) : framing.isChunked
         else { return }
         unsafe try? handle.set(CURLOPT_DEBUGDATA, pointer: Unmanaged.passUnretained(self).toOpaque())
         unsafe _ = ccurl_set_debug_callback(handle.raw) { _, kind, bytes, size, context in
             let text = unsafe UnsafeRawBufferPointer(start: bytes, count: size)
-            if kind == CURLINFO_TEXT, unsafe text.starts(with: "Excess found".utf8) {
+            let beginnings = ["Excess found", "Leftovers after chunking"]
+            if kind == CURLINFO_TEXT, beginnings.contains(where: { unsafe text.starts(with: $0.utf8) }) {
                 let transfer = unsafe Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
                 if transfer.state.connection.forbidReuse(true) {
                     try? transfer.handle.set(CURLOPT_FORBID_REUSE, true)
