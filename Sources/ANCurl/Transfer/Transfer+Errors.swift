@@ -63,6 +63,10 @@ extension Transfer {
             return tlsReason(code, &context)
         case CURLE_QUIC_CONNECT_ERROR where state.repeating.attempts == 0:
             return .cannotConnect(connectFailure(context.errno))
+        case CURLE_GOT_NOTHING where isTunnelLost, CURLE_SEND_ERROR where isTunnelLost,
+            CURLE_RECV_ERROR where isTunnelLost:
+            if let proxy { context.host = proxy.host }
+            return .proxy(.handshake)
         case CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE, CURLE_HTTP2_STREAM, CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR:
             return earlyEnd
         case CURLE_SEND_ERROR:
@@ -173,6 +177,12 @@ extension Transfer {
         guard status == 407 else { return .proxy(.tunnelRefused(status: status)) }
         context.proxySchemes = handle.proxySchemes
         return .proxy(.authenticationRequired)
+    }
+
+    /// Whether a proxy has ended the connection instead of opening a tunnel, so that nothing was sent to the server.
+    private var isTunnelLost: Bool {
+        exchange.mayUseProxy && state.clock.connected == nil && !state.parser.hasBegun
+            && handle.long(CURLINFO_HTTP_CONNECTCODE) == 0 && state.connection.triedAddress != nil
     }
 
     /// Returns the reason for CURLE_RECV_ERROR, which libcurl uses for a lost connection, a refused tunnel and malformed

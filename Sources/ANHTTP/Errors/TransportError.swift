@@ -200,7 +200,7 @@ public struct TransportError: Error, Sendable {
         case authenticationRequired
         /// The proxy answered CONNECT with the given status.
         case tunnelRefused(status: Int)
-        /// The handshake with a SOCKS proxy failed.
+        /// The handshake with a SOCKS proxy failed, or the proxy ended the connection without an answer to CONNECT.
         case handshake
         /// The TLS connection to the proxy failed.
         case tls(TLSFailure)
