@@ -64,24 +64,60 @@ import Testing
                 0x07_58_01,
                 [
                     .lostAnswers, .countedResolvers, .successiveAddresses, .forgottenAttempts, .headBesideCookies,
-                    .ignoredExcess,
+                    .ignoredExcess, .rawCookiePaths, .decodedProxyCredentials, .unseenEnds,
                 ]
             ),
             (
                 0x08_02_00,
-                [.lostAnswers, .countedResolvers, .successiveAddresses, .forgottenAttempts, .ignoredExcess]
+                [
+                    .lostAnswers, .countedResolvers, .successiveAddresses, .forgottenAttempts, .ignoredExcess,
+                    .rawCookiePaths, .decodedProxyCredentials, .unseenEnds, .hastyPauses,
+                ]
             ),
-            (0x08_05_00, [.lostAnswers, .countedResolvers, .successiveAddresses, .ignoredExcess]),
-            (0x08_07_01, [.lostAnswers, .countedResolvers, .successiveAddresses]),
-            (0x08_08_00, [.lostAnswers, .countedResolvers, .successiveAddresses, .countedQueue]),
-            (0x08_0A_01, [.lostAnswers, .successiveAddresses, .countedQueue]),
-            (0x08_0B_00, [.lostAnswers, .unlockedCookies, .successiveAddresses, .countedQueue]),
-            (0x08_0D_00, [.lostAnswers, .unlockedCookies, .droppedFields, .successiveAddresses, .countedQueue]),
-            (0x08_0F_00, [.unlockedCookies, .droppedFields, .successiveAddresses, .countedQueue]),
-            (0x08_10_00, [.unlockedLookups, .keptLookups, .droppedFields]),
-            (0x08_13_00, [.unlockedLookups, .keptLookups, .droppedFields]),
-            (0x08_14_00, [.keptLookups, .droppedFields]),
-            (0x08_15_00, [.keptLookups, .droppedFields, .restoredRoots]), (0x08_16_00, [.unreadInput, .restoredRoots]),
+            (
+                0x08_05_00,
+                [
+                    .lostAnswers, .countedResolvers, .successiveAddresses, .ignoredExcess, .rawCookiePaths,
+                    .decodedProxyCredentials, .hastyPauses,
+                ]
+            ),
+            (
+                0x08_07_01,
+                [
+                    .lostAnswers, .countedResolvers, .successiveAddresses, .rawCookiePaths, .decodedProxyCredentials,
+                    .unseenEnds, .hastyPauses,
+                ]
+            ),
+            (
+                0x08_08_00,
+                [
+                    .lostAnswers, .countedResolvers, .successiveAddresses, .countedQueue, .rawCookiePaths, .unseenEnds,
+                    .hastyPauses,
+                ]
+            ),
+            (0x08_0A_01, [.lostAnswers, .successiveAddresses, .countedQueue, .rawCookiePaths, .unsentResets]),
+            (
+                0x08_0B_00,
+                [.lostAnswers, .unlockedCookies, .successiveAddresses, .countedQueue, .rawCookiePaths, .unsentResets]
+            ),
+            (
+                0x08_0D_00,
+                [
+                    .lostAnswers, .unlockedCookies, .droppedFields, .successiveAddresses, .countedQueue,
+                    .rawCookiePaths, .unsentResets,
+                ]
+            ),
+            (0x08_0F_00, [.unlockedCookies, .droppedFields, .successiveAddresses, .countedQueue, .rawCookiePaths]),
+            (0x08_10_00, [.unlockedLookups, .keptLookups, .droppedFields, .rawCookiePaths, .fragilePauses]),
+            (
+                0x08_11_00,
+                [.unlockedLookups, .keptLookups, .droppedFields, .rawCookiePaths, .ignoredDirectory, .watchedPauses]
+            ),
+            (0x08_12_00, [.unlockedLookups, .keptLookups, .droppedFields, .watchedPauses]),
+            (0x08_13_00, [.unlockedLookups, .keptLookups, .droppedFields, .watchedPauses]),
+            (0x08_14_00, [.keptLookups, .droppedFields, .watchedPauses, .unreadWakeups]),
+            (0x08_15_00, [.keptLookups, .droppedFields, .restoredRoots]),
+            (0x08_16_00, [.unreadInput, .restoredRoots]),
             (0x09_00_00, [.unreadInput, .restoredRoots]),
         ] as [(UInt32, CurlDefects)])
     func `each version has the defects that it was released with`(version: UInt32, defects: CurlDefects) {

@@ -44,6 +44,8 @@ actor CurlEngine {
     @safe @exclusivity(unchecked) private var mayAdmit = false
     /// The connections that take no new requests, by origin, as the dispatcher knows them.
     @safe @exclusivity(unchecked) private var draining: [String: DrainingConnections] = [:]
+    /// The connections on which HTTP/2 streams were left since the last turn.
+    @safe @exclusivity(unchecked) private var resets: Set<Int32> = []
     /// The messages of this turn; a property so that its storage is reused.
     @safe @exclusivity(unchecked) private var received: [Message] = []
     @safe @exclusivity(unchecked) private var deadlines = PriorityQueue<Transfer, MonotonicInstant>()
@@ -235,13 +237,20 @@ actor CurlEngine {
         startWaiting()
         if state.takeDueTimer() {
             multi?.handleTimeout()
+            // From 8.10 to 8.11, libcurl forgets a timer that has expired a little early for it.
+            if state.curlTimer == nil, let next = multi?.nextTimeout { state.setTimer(next) }
             finishCompleted()
         }
+        sendResets()
         let isReading = readUnread()
         finishCompleted()
         state.reviewChanges { transfer in
             transfer.noteReadingEnded()
-            if transfer.isAheadOfRequest { endResponse(of: transfer) }
+            if transfer.isLostUnseen {
+                finish(transfer, transfer.outcome(CURLE_GOT_NOTHING))
+            } else if transfer.isAheadOfRequest {
+                endResponse(of: transfer)
+            }
             transfer.exchange.flush()
             queueDeadline(of: transfer)
             noteMultiplexing(of: transfer)
@@ -250,7 +259,13 @@ actor CurlEngine {
         startWaiting()
         closeConnectionsOfIdleLoop()
         let timeout = millisecondsUntilNextTimer()
-        return isReading ? 0 : timeout
+        return isReading ? 0 : timeout == 0 && ready.isEmpty && isHastyForPauses ? 20 : timeout
+    }
+
+    /// Whether libcurl's timer has nothing to do. See ``CurlDefects/hastyPauses``.
+    private var isHastyForPauses: Bool {
+        context.defects.contains(.hastyPauses) && !active.isEmpty
+            && active.values.allSatisfy { $0.state.connection.isHTTP2 && $0.state.receiving.isPaused }
     }
 
     /// Closes connections that take no new requests when they are idle, counts the others, and lets requests that wait use
@@ -496,8 +511,27 @@ actor CurlEngine {
         leave(exchange, connected: transfer.state.clock.connected != nil, drains: drains)
         active[ObjectIdentifier(exchange)] = nil
         if active.isEmpty { idleSince = state.now }
+        if context.defects.contains(.unsentResets), transfer.isMultiplexed, (try? result.get()) == nil,
+            let socket = transfer.state.connection.socket
+        {
+            resets.insert(socket)
+        }
         finish(exchange, result)
         state.didLeave(transfer.state.connection.socket)
+    }
+
+    /// Lets libcurl send the resets of streams that were left; a connection without others is closed. See
+    /// ``CurlDefects/unsentResets``.
+    private func sendResets() {
+        guard !resets.isEmpty else { return }
+        for socket in resets {
+            if isInUse(socket) {
+                multi?.handle(ReadyDescriptor(number: socket, readiness: .writable))
+            } else {
+                state.retire(socket)
+            }
+        }
+        resets = []
     }
 
     /// Whether an exchange uses a connection.
@@ -590,8 +624,11 @@ extension CurlEngine {
     /// errors in processing them are reported only by its result. See curl_easy_pause(3).
     func resume(_ transfer: Transfer) {
         transfer.state.clock.noteActivity(at: state.now)
+        if let socket = transfer.state.connection.socket { state.readAgain(socket) }
+        transfer.state.receiving.mustTake = context.defects.contains(.fragilePauses)
         let code = transfer.handle.resume(
             receiving: !transfer.state.receiving.isPaused, sending: !transfer.state.sending.isPaused)
+        transfer.state.receiving.mustTake = false
         if transfer.state.failure != nil { return finish(transfer, transfer.outcome(code)) }
         transfer.noteReadingEnded()
         finishForgotten(transfer)

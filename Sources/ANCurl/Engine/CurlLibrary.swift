@@ -118,7 +118,7 @@ extension URL {
 
 /// Defects of some versions of libcurl that the engine avoids while it runs.
 package struct CurlDefects: OptionSet, Sendable {
-    package let rawValue: UInt16
+    package let rawValue: UInt32
 
     /// Responses over HTTP/2 may be lost; see ``HTTP2Answers``.
     package static let lostAnswers = Self(rawValue: 1 << 0)
@@ -158,10 +158,41 @@ package struct CurlDefects: OptionSet, Sendable {
     /// of them would be read as the next response.
     package static let ignoredExcess = Self(rawValue: 1 << 12)
 
+    /// The path of a cookie is told as the server has written it, and not as it is compared (`cookie.c` until 8.17).
+    package static let rawCookiePaths = Self(rawValue: 1 << 13)
+
+    /// User names and passwords for proxies are percent-decoded (fixed by d5e83eb745).
+    package static let decodedProxyCredentials = Self(rawValue: 1 << 14)
+
+    /// A transfer whose source of the request's body has no bytes does not end with its connection (fixed by 30de937bda, for
+    /// the time being also in 8.5).
+    package static let unseenEnds = Self(rawValue: 1 << 15)
+
+    /// The reset of an HTTP/2 stream that is left is not sent before the connection is used again (since 8.10; fixed by
+    /// 1454aa17d6).
+    package static let unsentResets = Self(rawValue: 1 << 16)
+
+    /// A response that is paused again as soon as it is resumed is lost (fixed by 7e91f24c73).
+    package static let fragilePauses = Self(rawValue: 1 << 17)
+
+    /// The directory of authorities is not compared when a connection is searched for, unless the build has one (fixed by
+    /// f55974c139).
+    package static let ignoredDirectory = Self(rawValue: 1 << 18)
+
+    /// A socket whose HTTP/2 responses are paused is read from (since 442943fb8e, fixed by 5e4e62962c): the loop would not
+    /// sleep.
+    package static let watchedPauses = Self(rawValue: 1 << 19)
+
+    /// The timer expires at once as long as an HTTP/2 response is paused (fixed by 3841569ec8).
+    package static let hastyPauses = Self(rawValue: 1 << 20)
+
+    /// What wakes the loop after the look-up of a name is not read (9bc8b078eb, fixed by 2a2104f3cf).
+    package static let unreadWakeups = Self(rawValue: 1 << 21)
+
     /// The size in bytes of the lines that are sent by all versions.
     static let longestLine = 300 << 10
 
-    package init(rawValue: UInt16) {
+    package init(rawValue: UInt32) {
         self.rawValue = rawValue
     }
 
@@ -177,7 +208,12 @@ package struct CurlDefects: OptionSet, Sendable {
         (.successiveAddresses, 0..<0x08_10_00), (.forgottenAttempts, 0..<0x08_04_00),
         (.unreadInput, 0x08_16_00..<UInt32.max), (.restoredRoots, 0x08_15_00..<UInt32.max),
         (.countedQueue, 0x08_08_00..<0x08_10_00), (.headBesideCookies, 0..<0x08_02_00),
-        (.ignoredExcess, 0..<0x08_06_00),
+        (.ignoredExcess, 0..<0x08_06_00), (.rawCookiePaths, 0..<0x08_12_00),
+        (.decodedProxyCredentials, 0..<0x08_08_00), (.unseenEnds, 0..<0x08_05_00),
+        (.unseenEnds, 0x08_06_00..<0x08_09_00),
+        (.unsentResets, 0x08_0A_00..<0x08_0F_00), (.fragilePauses, 0x08_10_00..<0x08_11_00),
+        (.ignoredDirectory, 0x08_11_00..<0x08_12_00), (.watchedPauses, 0x08_11_00..<0x08_15_00),
+        (.hastyPauses, 0x08_01_00..<0x08_09_00), (.unreadWakeups, 0x08_14_00..<0x08_15_00),
     ]
 
     /// Whether a connection can be used again only if no input is waiting, of which its end may be a part.

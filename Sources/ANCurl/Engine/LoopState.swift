@@ -112,6 +112,24 @@ final class LoopState {
         }
     }
 
+    /// Stops to wait for input that libcurl does not read, until it may. See ``CurlDefects/watchedPauses``.
+    func stopReading(_ socket: Int32) { perform(sockets.stopReading(socket), socket) }
+
+    func readAgain(_ socket: Int32) {
+        if context.defects.contains(.watchedPauses) { perform(sockets.readAgain(socket), socket) }
+    }
+
+    /// Reads what libcurl was woken by, a byte in a pair of sockets or the count of an eventfd. See
+    /// ``CurlDefects/unreadWakeups``.
+    func readWakeup(_ descriptor: Int32) {
+        guard !sockets.isConnection(descriptor) else { return }
+        var (domain, size) = (Int32(0), socklen_t(MemoryLayout<Int32>.size))
+        let isSocket = unsafe getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0
+        guard !isSocket || domain == AF_UNIX else { return }
+        var bytes = [UInt8](repeating: 0, count: 64)
+        while unsafe read(descriptor, &bytes, bytes.count) == bytes.count {}
+    }
+
     private func noteLostAttempt(_ socket: Int32) {
         if context.defects.contains(.forgottenAttempts), isConnecting(socket) { lostAttempts.insert(socket) }
     }

@@ -127,6 +127,13 @@ final class MultiHandle {
         unsafe _ = curl_multi_socket_action(raw, CCURL_SOCKET_TIMEOUT, 0, &running)
     }
 
+    /// The time until the timer expires, in milliseconds; `nil` if there is none. See curl_multi_timeout(3).
+    var nextTimeout: Int? {
+        var milliseconds = -1
+        guard unsafe curl_multi_timeout(raw, &milliseconds) == CURLM_OK, milliseconds >= 0 else { return nil }
+        return milliseconds
+    }
+
     /// Returns the next finished transfer with libcurl's result; `nil` if no other is finished.
     func nextFinished() -> (Transfer, CURLcode)? {
         var handle: UnsafeMutableRawPointer?

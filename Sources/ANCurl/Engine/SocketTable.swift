@@ -96,6 +96,28 @@ package struct SocketTable {
         }
     }
 
+    /// Notes that libcurl does not read from a socket that it is watching for input only.
+    package mutating func stopReading(_ socket: Int32) -> Operation {
+        withEntry(socket) { entry in
+            guard entry.isWanted, entry.registered == .readable || entry.registered == .ended else { return .none }
+            defer { entry.registered = entry.registered == .readable ? .ended : nil }
+            return entry.registered == .readable ? .modify(.ended) : .remove
+        }
+    }
+
+    /// Notes that libcurl may read again after ``stopReading(_:)``.
+    package mutating func readAgain(_ socket: Int32) -> Operation {
+        guard entries.indices.contains(Int(socket)), entries[Int(socket)].isWanted,
+            entries[Int(socket)].registered == nil || entries[Int(socket)].registered == .ended
+        else { return .none }
+        return want(socket, for: .readable)
+    }
+
+    /// Whether the closing of a socket will be reported.
+    package func isConnection(_ socket: Int32) -> Bool {
+        entries.indices.contains(Int(socket)) && entries[Int(socket)].isConnection
+    }
+
     /// Whether libcurl is waiting for the socket to become readable.
     package func isRead(_ socket: Int32) -> Bool {
         guard entries.indices.contains(Int(socket)) else { return false }

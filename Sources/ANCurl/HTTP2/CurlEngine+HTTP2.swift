@@ -21,6 +21,7 @@ extension CurlEngine {
             return closeIfEnded(ready.number)
         }
         guard let monitor, ready.readiness != .writable else {
+            if context.defects.contains(.unreadWakeups) { state.readWakeup(ready.number) }
             multi?.handle(ready)
             // A connection whose handshake ends in this turn may send cookies.
             return state.removeOverlays()
@@ -64,7 +65,14 @@ extension CurlEngine {
             // libcurl may read part of a record, or nothing while one of the streams is paused.
             guard progress == .unread, state.isOpen(monitor), state.isRead(ready.number),
                 monitor.hasRead(since: position) || monitor.isOver
-            else { return }
+            else {
+                if context.defects.contains(.watchedPauses), progress == .unread, state.isOpen(monitor),
+                    !monitor.hasRead(since: position)
+                {
+                    state.stopReading(ready.number)
+                }
+                return
+            }
             readiness = .readable
         }
     }

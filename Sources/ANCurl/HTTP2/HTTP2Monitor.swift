@@ -128,9 +128,9 @@ import COpenSSL
     }
 
     /// Withdraws the latest stream if libcurl did not send its request. libcurl sends a request right after the callback
-    /// in which the stream is opened here, or ends the transfer with an error.
+    /// in which the stream is opened here, or ends the transfer with an error. Version 8.7 does not count what it sends.
     private func withdrawUnsent() {
-        guard let (stream, bytesBefore) = latest, let transfer = transfers[stream.number],
+        guard let (stream, bytesBefore) = latest, let transfer = transfers[stream.number], !transfer.isExclusive,
             transfer.handle.long(CURLINFO_REQUEST_SIZE) == bytesBefore
         else { return }
         streams.withdraw(stream)

@@ -15,6 +15,7 @@ extension Transfer {
         guard let monitor = connectionMonitor() else { return }
         state.connection.monitor = monitor
         state.connection.stream = monitor.open(for: self)
+        loop.readAgain(monitor.socket)
         try? observeTurns()
     }
 

@@ -169,6 +169,8 @@ extension ConnectionOptions.HostOverride {
     /// The form required by CURLOPT_CONNECT_TO(3).
     fileprivate var curlText: String {
         func bracketed(_ host: String) -> String { host.contains(":") ? "[\(host)]" : host }
+        // Until 8.16, libcurl frees an address that it converts itself twice.
+        let address = address.utf8.allSatisfy { $0 < 0x80 } ? address : HostName(address).ascii?.text ?? address
         return "\(bracketed(host)):\(port):\(bracketed(address)):\(addressPort)"
     }
 }

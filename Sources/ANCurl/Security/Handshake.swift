@@ -400,7 +400,11 @@ extension EasyHandle {
         var key = security.key
         if let interface = options.localInterface { key += "@\(interface)" }
         if let resolver = options.dnsOverHTTPS { key += "@\(resolver.absoluteString)" }
-        try set(CURLOPT_CAPATH, generation == 0 ? key : "\(key)#\(generation)")
+        if generation != 0 { key += "#\(generation)" }
+        try set(CURLOPT_CAPATH, key)
+        if (try? CurlLibrary.current.get())?.defects.contains(.ignoredDirectory) == true {
+            try set(CURLOPT_CAINFO_BLOB, blob: CurlRoots.noAuthority + Data("# \(key)\n".utf8))
+        }
     }
 
     /// Sets the TLS options that represent the security settings.

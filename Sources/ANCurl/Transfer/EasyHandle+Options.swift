@@ -112,8 +112,7 @@ extension EasyHandle {
             try set(CURLOPT_PROXY, "\(proxy.kind.rawValue)://\(host):\(proxy.port)")
             if let credential = proxy.credential {
                 try credential.check(for: "Proxy-Authorization")
-                try set(CURLOPT_PROXYUSERNAME, credential.user)
-                try set(CURLOPT_PROXYPASSWORD, credential.password)
+                try setProxyCredential(credential)
                 try set(CURLOPT_PROXYAUTH, credential.curlProxyBits)
             }
             try set(CURLOPT_NOPROXY, "")
@@ -142,7 +141,11 @@ extension EasyHandle {
             }
             try set(CURLOPT_UNIX_SOCKET_PATH, path)
         }
-        if let interface = connection.localInterface { try set(CURLOPT_INTERFACE, interface) }
+        if let interface = connection.localInterface {
+            // From 8.9 to 8.11, libcurl does not know an address after the prefix.
+            let host = interface.hasPrefix("host!") ? String(interface.dropFirst("host!".count)) : interface
+            try set(CURLOPT_INTERFACE, HostName(host).isAddress ? host : interface)
+        }
         if let url = connection.dnsOverHTTPS { try set(CURLOPT_DOH_URL, url.absoluteString) }
         if let probe = connection.tcpKeepAlive.map({ max(1, $0.wholeSeconds) }) {
             try set(CURLOPT_TCP_KEEPALIVE, true)
@@ -154,7 +157,7 @@ extension EasyHandle {
 
 /// Trusted authorities as libcurl reads them, for proxies and where it verifies servers. Both a directory and either a file
 /// or bytes are set: from 8.21 on, what is unset has the value of libcurl's build (since 5df33efab4).
-private struct CurlRoots {
+struct CurlRoots {
     var file: String?
     var directory = Self.emptyDirectory
     /// Certificates in PEM, with which libcurl reads no file.

@@ -90,11 +90,20 @@ extension EasyHandle {
             }
             if let answer = authentication.proxy {
                 try set(CURLOPT_PROXYAUTH, answer.scheme.curlBit)
-                try set(CURLOPT_PROXYUSERNAME, answer.credential.user)
-                try set(CURLOPT_PROXYPASSWORD, answer.credential.password)
+                try setProxyCredential(answer.credential)
             }
         } catch {
             throw error.transportError
+        }
+    }
+
+    /// Sets the user name and password for a proxy. See ``CurlDefects/decodedProxyCredentials`` and CURLOPT_PROXYUSERNAME(3).
+    func setProxyCredential(_ credential: Credential) throws(CurlFailure) {
+        let isDecoded = (try? CurlLibrary.current.get())?.defects.contains(.decodedProxyCredentials) == true
+        for (option, text) in [
+            (CURLOPT_PROXYUSERNAME, credential.user), (CURLOPT_PROXYPASSWORD, credential.password),
+        ] {
+            try set(option, isDecoded ? text.replacing(each: "%", with: "%25") : text)
         }
     }
 

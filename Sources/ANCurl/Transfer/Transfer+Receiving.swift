@@ -27,6 +27,8 @@ package struct TransferReceiving: ~Copyable {
     /// The time at which a response that may be discarded is handed over although it is not complete.
     var handOverTime: MonotonicInstant?
     var pace = ReportPace()
+    /// Whether the next bytes must not be refused. See ``CurlDefects/fragilePauses``.
+    var mustTake = false
 
     /// Creates the state of a response of which nothing was received.
     package init() {}
@@ -56,6 +58,9 @@ package struct TransferReceiving: ~Copyable {
         /// They were delivered, and were a complete response.
         case whole
     }
+
+    /// Whether there is no final head.
+    package var isAwaited: Bool { if case .awaited = phase { true } else { false } }
 
     package var isHeld: Bool { if case .held = phase { true } else { false } }
 
@@ -269,7 +274,17 @@ extension Transfer {
 
     /// Marks the response as complete before libcurl reports it.
     private func endResponse() {
-        if state.receiving.end() || isChallengeLost { loop.noteChange(of: self) }
+        if state.receiving.end() || isChallengeLost || isLostUnseen { loop.noteChange(of: self) }
+    }
+
+    /// Whether the connection has ended before the response, while the source of the request's body has no bytes. See
+    /// ``CurlDefects/unseenEnds``.
+    var isLostUnseen: Bool {
+        guard loop.context.defects.contains(.unseenEnds), exchange.sendsBody, state.receiving.isAwaited,
+            !state.receiving.isReading, state.sending.isPaused, !isFinished, !state.parser.framing.isMultiplexed,
+            let socket = state.connection.socket
+        else { return false }
+        return Self.hasEnded(socket)
     }
 
     /// Whether libcurl has read a challenge and waits for the connection to take the rest of the body, which it never will.
@@ -359,6 +374,8 @@ extension Transfer {
     func receiveContent(_ bytes: UnsafeRawBufferPointer, regardlessOfCapacity: Bool = false) -> Int {
         noteInput()
         deliverHeldHead()
+        let regardlessOfCapacity = regardlessOfCapacity || state.receiving.mustTake
+        state.receiving.mustTake = false
         guard regardlessOfCapacity || mayReceive() else {
             state.receiving.pause()
             return CCURL_WRITE_PAUSE
