@@ -508,6 +508,41 @@ import Testing
         }
     }
 
+    @Test(arguments: [Script.close, Script([.end(.reset)]), .raw("HTTP/1.1 200 O")])
+    func `a proxy that ends the connection instead of opening a tunnel is the proxy's error`(end: Script) async throws {
+        try await StubServer.with { proxy in
+            proxy.fallback { _ in end }
+            let url = try #require(URL(string: "https://origin.invalid/"))
+            let error = try await CurlTransport().failure(
+                Request(method: .post, url: url, body: .bytes(Data("a".utf8)), options: proxied(.http, proxy)))
+            #expect(error.reason == .proxy(.handshake))
+            #expect(error.context.host == "127.0.0.1")
+        }
+    }
+
+    /// libcurl before 8.8 decodes credentials for proxies.
+    @Test(arguments: ["p%41ss%zz+100%25", "%00", "%"], [true, false])
+    func `credentials for a proxy are sent as they are`(password: String, isRequests: Bool) async throws {
+        try await StubServer.with { proxy in
+            proxy.fallback { .text($0.headers["Proxy-Authorization"] ?? "none") }
+            let credential = Credential(user: "us%41er", password: password)
+            let options = TransferOptions.with {
+                $0.proxy = .proxy(
+                    Proxy(
+                        .http, host: "127.0.0.1", port: proxy.endpoint.port,
+                        credential: isRequests ? nil : credential))
+            }
+            var request = Request(url: try #require(URL(string: "http://origin.invalid/")), options: options)
+            if isRequests {
+                var authentication = TransportAuthentication()
+                authentication.proxy = .init(credential, by: .basic)
+                request.transportAuthentication = authentication
+            }
+            let text = Data("us%41er:\(password)".utf8).base64EncodedString()
+            #expect(try await CurlTransport().text(request) == "Basic \(text)")
+        }
+    }
+
     @Test(arguments: [Proxy.Kind.http, .socks4a, .socks5, .socks5h])
     func `a proxy that refuses connections is named`(kind: Proxy.Kind) async throws {
         let port = try DeafPort(.closed)

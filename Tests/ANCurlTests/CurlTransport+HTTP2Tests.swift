@@ -163,6 +163,29 @@ import Testing
         }
     }
 
+    /// RFC 9113 §8.1.1. A response to a request with a body may be read from the frames, where libcurl loses it.
+    @Test(
+        arguments: [
+            [.head(1), .data(1, "hello"), .head(1, status: "500")],
+            [.head(1, status: "204", endsStream: false), .data(1, "hello", endsStream: true)],
+            [.head(1), .data(1, "hello"), .trailers(1, ":status", "200")],
+            [.head(1), .data(1, "hello"), .trailers(1, "X-Upper", "1")],
+            [.head(1), .data(1, "hello"), .trailers(1, "connection", "close")],
+            [.head(1, field: "X-Upper", "1"), .data(1, "hello", endsStream: true)],
+            [.head(1, field: "transfer-encoding", "chunked"), .data(1, "hello", endsStream: true)],
+            [.head(1, field: ":path", "/"), .data(1, "hello", endsStream: true)],
+            [.trailers(1, "a", "b")],
+        ] as [[HTTP2Frame]], [HTTPRequest.Method.get, .post])
+    func `a malformed response is an error`(frames: [HTTP2Frame], method: HTTPRequest.Method) async throws {
+        try await withServer { server in
+            server.fallback { _ in .http2(frames) }
+            let body = method == .post ? RequestBody.bytes(Data("body".utf8)) : .none
+            let failure = try await CurlTransport().failure(
+                server.request(method: method, body: body, options: options()))
+            #expect(failure.reason == .invalidResponse(.framing), "\(failure)")
+        }
+    }
+
     @Test func `trailers that cannot be decompressed end the exchange and its connection`() async throws {
         try await withServer { server in
             let trailers = HTTP2Frame(type: 1, flags: 5, stream: 1, payload: [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF])

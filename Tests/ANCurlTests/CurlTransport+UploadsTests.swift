@@ -266,6 +266,30 @@ import Testing
         }
     }
 
+    @Test(.timeLimit(.minutes(1)), arguments: ["", "HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 200 OK\r\nA"], [0, 1])
+    func `the end of a connection ends an upload whose source has nothing to send`(
+        response: String, earlier: Int
+    ) async throws {
+        try await StubServer.with { server in
+            let end = Script([.readBody(upTo: 1), .send(Data(response.utf8)), .end(.close)], readsBodyFirst: false)
+            server.fallback { _ in .text("ok") }
+            let transport = try CurlTransport()
+            for _ in 0..<earlier { _ = try await transport.text(server.request()) }
+            server.enqueue(end)
+            let feed = Feed()
+            feed.yield("ping")
+            let failure = try await transport.failure(server.request(method: .post, body: .stream(feed)))
+            if response.hasSuffix("A") {
+                #expect(failure.reason == .connectionLost(.inHead))
+            } else if response.isEmpty {
+                #expect(failure.reason == .connectionLost(.beforeResponse))
+            } else {
+                #expect(failure.reason == .invalidResponse(.noFinalResponse))
+            }
+            feed.finish()
+        }
+    }
+
     /// Slow, because the reset and the response race: there are 400 requests with 1 MiB each.
     @Test(arguments: [
         (false, Reply(status: 413, headers: ["Connection": "close"], body: .string("too large"))),

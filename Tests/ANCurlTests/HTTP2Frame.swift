@@ -32,6 +32,11 @@ struct HTTP2Frame {
         HTTP2Frame(type: 1, flags: endsStream ? 5 : 4, stream: stream, payload: [0x48, 3] + Array(status.utf8))
     }
 
+    /// A head with status 200 and a field, a literal without a name of the table.
+    static func head(_ stream: UInt32, field name: String, _ value: String) -> HTTP2Frame {
+        HTTP2Frame(type: 1, flags: 4, stream: stream, payload: [0x88] + trailers(stream, name, value).payload)
+    }
+
     /// The end of a stream with status 401 and a `www-authenticate`, entry 61.
     static func challenge(_ stream: UInt32, _ challenge: String) -> HTTP2Frame {
         HTTP2Frame(

@@ -17,6 +17,29 @@ package struct HTTP2Answers: ~Copyable {
         package fileprivate(set) var trailers: [(name: String, value: String)] = []
         /// The latest bytes of the body, at most 64 KiB; all that libcurl has not handed on are among them.
         package fileprivate(set) var body: [UInt8] = []
+        /// Whether the response must not be used (RFC 9113 §8.1.1): nghttp2 refuses it.
+        package fileprivate(set) var isMalformed = false
+
+        /// Takes a header block: an interim head, the final one, or the trailers.
+        fileprivate mutating func take(_ fields: [(name: String, value: String)]) {
+            let status = fields.first.flatMap { $0.name == ":status" ? $0.value : nil }
+            let rest = status == nil ? fields[...] : fields.dropFirst()
+            guard rest.allSatisfy({ Self.isPermitted($0.name) }), (status == nil) == (head != nil) else {
+                isMalformed = true
+                return
+            }
+            if status == nil { trailers = fields } else if status?.hasPrefix("1") == false { head = fields }
+        }
+
+        /// Whether a field may follow the status, or be a trailer (RFC 9113 §8.2).
+        private static func isPermitted(_ name: String) -> Bool {
+            !connectionFields.contains(name) && !name.isEmpty
+                && !name.utf8.contains { $0 == UInt8(ascii: ":") || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) }
+        }
+
+        private static let connectionFields: Set<String> = [
+            "connection", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade",
+        ]
     }
 
     private var answers: [UInt32: Answer] = [:]
@@ -79,14 +102,7 @@ package struct HTTP2Answers: ~Copyable {
     /// Ends the header block of a stream.
     package mutating func endHeaders(_ stream: UInt32) {
         decode([UInt8]().span, isFinal: true, on: stream)
-        // Trailers have no status, and an interim head is not the response.
-        if fieldsSize <= Self.maximumHeadSize, let first = fields.first {
-            if first.name != ":status" {
-                answers[stream]?.trailers = fields
-            } else if !first.value.hasPrefix("1") {
-                answers[stream]?.head = fields
-            }
-        }
+        if fieldsSize <= Self.maximumHeadSize { answers[stream]?.take(fields) }
         fields.removeAll(keepingCapacity: true)
         fieldsSize = 0
     }

@@ -66,9 +66,9 @@ extension Transfer {
 
     /// Whether the server has ended the stream and all of the response's body was received.
     var isStreamWhole: Bool {
-        guard let stream = state.connection.stream, stream.isEnded, stream.bodySize == state.receiving.count else {
-            return false
-        }
+        guard let stream = state.connection.stream, stream.isEnded, stream.bodySize == state.receiving.count,
+            state.connection.monitor?.answer(on: stream)?.isMalformed != true
+        else { return false }
         guard let length = state.parser.framing.contentLength, !state.parser.framing.hasNoBody,
             exchange.request.method != .head
         else {
@@ -86,15 +86,17 @@ extension Transfer {
     /// Whether the server has completed its response. libcurl has not handed it on if it repeats the request.
     var hasLostAnswer: Bool {
         guard let stream = state.connection.stream, stream.isEnded else { return false }
-        return state.connection.monitor?.answer(on: stream)?.head != nil
+        guard let answer = state.connection.monitor?.answer(on: stream), !answer.isMalformed else { return false }
+        return answer.head != nil
     }
 
-    /// Delivers a response that the server completed and libcurl lost. The cookies in its head are not stored by
-    /// libcurl.
+    /// Delivers a response that the server completed and libcurl lost, because the server reset the stream or ended the
+    /// connection. If neither happened, nghttp2 has refused it. The cookies in its head are not stored by libcurl.
     func receiveLostAnswer() {
         guard state.failure == nil, state.receiving.refusedPart == nil, !state.parser.isInHead,
             let stream = state.connection.stream, stream.isEnded, !isStreamWhole || !state.parser.isComplete,
-            let answer = state.connection.monitor?.answer(on: stream)
+            let monitor = state.connection.monitor, let answer = monitor.answer(on: stream), !answer.isMalformed,
+            stream.isReset || monitor.isOver
         else { return }
         if !state.parser.isComplete {
             guard let lines = answer.head.flatMap(Self.lines) else { return }

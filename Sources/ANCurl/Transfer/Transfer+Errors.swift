@@ -67,6 +67,8 @@ extension Transfer {
             CURLE_RECV_ERROR where isTunnelLost:
             if let proxy { context.host = proxy.host }
             return .proxy(.handshake)
+        case CURLE_HTTP2_STREAM where isStreamRefusedHere:
+            return .invalidResponse(.framing)
         case CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE, CURLE_HTTP2_STREAM, CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR:
             return earlyEnd
         case CURLE_SEND_ERROR:
@@ -179,6 +181,12 @@ extension Transfer {
         return .proxy(.authenticationRequired)
     }
 
+    /// Whether nghttp2 has reset the stream, because the response is malformed (RFC 9113 §8.1.1).
+    private var isStreamRefusedHere: Bool {
+        guard let stream = state.connection.stream, let monitor = state.connection.monitor else { return false }
+        return !stream.isReset && stream.rejection == nil && !monitor.isOver && message.text.contains("PROTOCOL_ERROR")
+    }
+
     /// Whether a proxy has ended the connection instead of opening a tunnel, so that nothing was sent to the server.
     private var isTunnelLost: Bool {
         exchange.mayUseProxy && state.clock.connected == nil && !state.parser.hasBegun
@@ -189,7 +197,10 @@ extension Transfer {
     /// chunked coding.
     private func receiveReason(_ context: inout FailureContext) -> TransportError.Reason {
         if let refusal = tunnelRefusal(&context) { return refusal }
-        if context.message?.hasPrefix("Too large response headers") == true, let exceededLimit { return exceededLimit }
+        // The second is the failure of libcurl's callback for fields, which takes no more of them.
+        let isTooLarge =
+            context.message.map { $0.hasPrefix("Too large response headers") || $0.contains("returned -902") } == true
+        if isTooLarge, let exceededLimit { return exceededLimit }
         if context.errno == nil, context.message?.contains("chunk") == true { return .invalidResponse(.framing) }
         return earlyEnd
     }

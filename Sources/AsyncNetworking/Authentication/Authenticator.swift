@@ -447,7 +447,7 @@ extension Pipeline {
         report(.refreshingToken, of: &call)
         do {
             let ticket = try await waiting(upTo: request.timeLeft) { try await authenticator.renew(after: refused) }
-            guard let ticket else { throw TransportError.unsent(after: request.expiredTimeout) }
+            guard let ticket else { throw TransportError.unsent(request, after: request.expiredTimeout) }
             return ticket
         } catch {
             throw SessionError.precedingSending(error)

@@ -114,7 +114,7 @@ extension Request {
     @inline(never)
     fileprivate mutating func limitToTimeLeft() throws(TransportError) {
         guard var limits = self[TimeLimits.self], let left = limits.timeLeft else { return }
-        guard left > .zero else { throw .unsent(after: limits.expired) }
+        guard left > .zero else { throw .unsent(self, after: limits.expired) }
         guard var options else { return }
         let own = options.timeouts.total == limits.exchange?.reduced ? limits.exchange?.own : options.timeouts.total
         let reduced = min(own ?? left, left)
@@ -137,8 +137,8 @@ extension Request {
 
 extension TransportError {
     /// The error of a request whose time is over before it is sent.
-    static func unsent(after limit: Duration?) -> TransportError {
-        var context = FailureContext()
+    static func unsent(_ request: Request, after limit: Duration?) -> TransportError {
+        var context = FailureContext(request.url)
         context.precedesSending = true
         return .timedOut(.request, limit, context)
     }
