@@ -60,10 +60,9 @@ public final class SessionTask<Value: Sendable>: Identifiable, Sendable {
         core.abandon()
     }
 
-    /// The task without its value, for lists of tasks of different kinds; it controls and observes the same task.
-    ///
-    /// A task that was never resumed is still cancelled when its `SessionTask` is released.
-    public var erased: AnySessionTask { AnySessionTask(core) }
+    /// The task without its value, for lists of tasks of different kinds; it controls and observes the same task, and keeps
+    /// it as this object does: a task that was never resumed is cancelled when both are released.
+    public var erased: AnySessionTask { AnySessionTask(core, keptBy: self) }
 
     // MARK: The result
 
@@ -189,14 +188,15 @@ public struct AnySessionTask: Hashable, Identifiable, Sendable {
     private let origin: Origin
 
     private enum Origin: Hashable, Sendable {
-        /// A task that a function returned.
-        case task(TaskCore)
+        /// A task that a function returned, and the object that would cancel it when released; `nil` for one that the
+        /// manager knows.
+        case task(TaskCore, keptBy: (any AnyObject & Sendable)?)
         /// The request of an async function.
         case call(CallCore)
 
         var id: UInt64 {
             switch self {
-            case .task(let core): core.id
+            case .task(let core, _): core.id
             case .call(let core): core.id
             }
         }
@@ -220,8 +220,8 @@ public struct AnySessionTask: Hashable, Identifiable, Sendable {
     }
 
     /// Creates the value from the state of a task.
-    package init(_ core: TaskCore) {
-        origin = .task(core)
+    package init(_ core: TaskCore, keptBy owner: (any AnyObject & Sendable)? = nil) {
+        origin = .task(core, keptBy: owner)
     }
 
     /// Creates the task of an async function.
@@ -231,7 +231,7 @@ public struct AnySessionTask: Hashable, Identifiable, Sendable {
 
     /// The state of the task; `nil` for the request of an async function.
     package var core: TaskCore? {
-        if case .task(let core) = origin { core } else { nil }
+        if case .task(let core, _) = origin { core } else { nil }
     }
 
     /// The task's identifier, unique within the process; tasks that are created later have higher ones.
@@ -241,7 +241,7 @@ public struct AnySessionTask: Hashable, Identifiable, Sendable {
     /// ``TaskKind/data`` or ``TaskKind/stream``.
     public var kind: TaskKind {
         switch origin {
-        case .task(let core): core.kind
+        case .task(let core, _): core.kind
         case .call(let core): core.kind
         }
     }
@@ -255,7 +255,7 @@ public struct AnySessionTask: Hashable, Identifiable, Sendable {
     /// session's header fields and possibly credentials in `Authorization`, but not the conditions that are sent.
     public var request: Request? {
         switch origin {
-        case .task(let core): core.request
+        case .task(let core, _): core.request
         case .call(let core): core.request
         }
     }

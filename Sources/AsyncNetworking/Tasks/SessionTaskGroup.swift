@@ -15,20 +15,16 @@ import HTTPTypes
 public struct SessionTaskGroup: Sendable {
     /// The group's tasks, in the order in which they were passed; tasks that have ended remain in it.
     public let tasks: [AnySessionTask]
-    /// The tasks with their values, which would otherwise be cancelled if they were never resumed.
-    private var owners: [any Sendable] = []
 
-    /// Creates a group of tasks, which may belong to different managers and have different values. The tasks are not
-    /// started. One that was never resumed is still cancelled when its ``SessionTask`` is released: the program keeps it.
+    /// Creates a group of tasks, which may belong to different managers and have different values; see
+    /// ``SessionTask/erased``. The tasks are not started.
     public init(_ tasks: [AnySessionTask]) {
         self.tasks = tasks
     }
 
-    /// Creates a group of tasks with values of one type, which it keeps. The tasks are not started. One that was never
-    /// resumed is cancelled when its ``SessionTask`` and the group are released.
+    /// Creates a group of tasks with values of one type. The tasks are not started.
     public init<Value>(_ tasks: [SessionTask<Value>]) {
         self.init(tasks.map(\.erased))
-        owners = tasks
     }
 
     /// Starts or continues all tasks that are suspended. Tasks in another state, and requests of async functions, are
