@@ -2,14 +2,16 @@
 
 import AFNetworking
 
-/// Observers on `OperationQueue.main` of all notifications, including one that a completion handler posts.
+/// Observers on `OperationQueue.main` of all notifications, including those that completion handlers post, without a
+/// completion queue and on the main queue.
 public final class MainQueueObservers {
     private static let names: [Notification.Name] = [
         .AFNetworkingTaskDidResume, .AFNetworkingTaskDidSuspend, .AFNetworkingTaskDidComplete,
         .AFURLSessionDidInvalidate, .AFURLSessionDownloadTaskDidMoveFileSuccessfully,
-        .AFURLSessionDownloadTaskDidFailToMoveFile, .AFNetworkingReachabilityDidChange, own,
+        .AFURLSessionDownloadTaskDidFailToMoveFile, .AFNetworkingReachabilityDidChange, own, ownOnQueue,
     ]
     private static let own = Notification.Name("posted by a completion handler")
+    private static let ownOnQueue = Notification.Name("posted by a completion handler on DispatchQueue.main")
 
     private let manager: AFHTTPSessionManager
     private let reachability = AFNetworkReachabilityManager(forAddress: "127.0.0.1")
@@ -37,7 +39,11 @@ public final class MainQueueObservers {
         reachability.startMonitoring()
         load("get") { [self] in
             NotificationCenter.default.post(name: Self.own, object: nil)
-            download { [self] in download { [self] in manager.invalidateSessionCancelingTasks(false) } }
+            manager.completionQueue = .main
+            download { [self] in
+                NotificationCenter.default.post(name: Self.ownOnQueue, object: nil)
+                download { [self] in manager.invalidateSessionCancelingTasks(false) }
+            }
         }.resume()
         // A task that could complete before it is suspended would not post the notification.
         let unanswered = load("unanswered") {}

@@ -31,9 +31,22 @@ final class MainQueueBuffer: Sendable {
 /// The queue on which completion handlers are called, and their dispatch group.
 struct CompletionQueue: Sendable {
     /// The queue; `nil` for the main queue, where handlers run as operations (see ``MainQueueBuffer``).
-    let queue: DispatchQueue?
+    private let queue: DispatchQueue?
     /// The group that a handler enters when it is scheduled and leaves when it has returned.
-    var group: DispatchGroup?
+    private let group: DispatchGroup?
+
+    /// Creates the queue of handlers from that of the program; `nil` is the main queue.
+    init(queue: DispatchQueue?, group: DispatchGroup? = nil) {
+        self.queue = queue?.getSpecific(key: Self.mainQueueKey) == nil ? queue : nil
+        self.group = group
+    }
+
+    /// The key by which the main queue is recognized: on Linux, `DispatchQueue.main` is a new object each time.
+    private static let mainQueueKey: DispatchSpecificKey<Void> = {
+        let key = DispatchSpecificKey<Void>()
+        DispatchQueue.main.setSpecific(key: key, value: ())
+        return key
+    }()
 
     /// Schedules a completion handler, and then `afterwards` on the main queue.
     func call(_ handler: @escaping @Sendable () -> Void, afterwards: (@Sendable () -> Void)? = nil) {
