@@ -52,6 +52,12 @@ import Testing
         Sample(["w": CGFloat(2), "h": CGFloat(0.5)], "h=0.5&w=2"),
         Sample(["a": [Int](), "b": [String: Int](), "c": Set<Int>(), "d": 1], "d=1"),
         Sample(["a": Date(timeIntervalSince1970: 0)], "a=1970-01-01%2000%3A00%3A00%20%2B0000"),
+        Sample(["a": Date.distantPast], "a=0001-01-01%2000%3A00%3A00%20%2B0000"),
+        Sample(["a": Date(timeIntervalSince1970: 253_402_300_800)], "a=10000-01-01%2000%3A00%3A00%20%2B0000"),
+        Sample(["a": Date(timeIntervalSince1970: .nan), "b": Date(timeIntervalSince1970: .infinity)], "a=&b="),
+        Sample(
+            ["a": [Double.nan], "b": Float.infinity, "c": -CGFloat.infinity, "d": NSNumber(value: Double.nan)],
+            "a%5B%5D=nan&b=inf&c=-inf&d=nan"),
         Sample(["u": URL(filePath: "/x")], "u=file%3A///x"),
         Sample([1: "one"], "1=one"),
         Sample(

@@ -65,7 +65,8 @@ extension Parameters {
             case let string as String: .string(string)
             case let data as Data: .data(data)
             case let url as URL: .string(url.absoluteString)
-            case let date as Date: Self.encodable(.date(date))
+            // The description of a `Date` that is not finite traps.
+            case let date as Date: Self.encodable(.date(date)) ?? .string((date as NSDate).description)
             case let number as any BinaryInteger:
                 Int64(exactly: number).map(Parameters.integer) ?? UInt64(exactly: number).map(Parameters.unsigned)
             case let number as CGFloat: Self.encodable(.double(Double(number)))
@@ -78,7 +79,7 @@ extension Parameters {
     }
 
     /// Returns a date or number, or `nil` if the encoder refuses it.
-    private static func encodable(_ scalar: Parameters) -> Parameters? { text(of: scalar) == nil ? nil : scalar }
+    private static func encodable(_ scalar: Parameters) -> Parameters? { text(of: scalar).map { _ in scalar } }
 
     /// The class of `NSNumber` objects that are Boolean values, as in decoded JSON.
     private static let booleanClass: AnyClass = type(of: NSNumber(value: true))
