@@ -497,6 +497,31 @@ import Testing
         }
     }
 
+    /// More at a time than threads of Swift's pool, or of a concurrent dispatch queue, which has as many, and then one more
+    /// a second.
+    @Test func `serializers may wait for another request`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .json("{}") }
+            let manager = AFHTTPSessionManager(for: server)
+            let serializer = WaitingSerializer()
+            manager.responseSerializer = serializer
+            let count = 4 * ProcessInfo.processInfo.activeProcessorCount
+            let results = AsyncStream<Bool>.makeStream()
+            for _ in 0..<count {
+                manager.get(
+                    "", parameters: nil, headers: nil, progress: nil,
+                    success: { results.continuation.yield($1 != nil) },
+                    failure: { _, _ in results.continuation.yield(false) })
+            }
+            var waiting = serializer.waiting.stream.makeAsyncIterator()
+            for _ in 0..<count { await waiting.next() }
+            #expect(await AFHTTPSessionManager(for: server).fetch("key").error == nil)
+            for _ in 0..<count { serializer.key.signal() }
+            var iterator = results.stream.makeAsyncIterator()
+            for _ in 0..<count { #expect(await iterator.next() == true) }
+        }
+    }
+
     @Test(arguments: [true, false], [true, false])
     func `invalidation cancels tasks or lets them finish, and is reported after the last one`(
         cancels: Bool, resets: Bool
@@ -879,5 +904,16 @@ final class Observer: Sendable {
         deinit {
             NotificationCenter.default.removeObserver(token)
         }
+    }
+}
+
+/// A serializer that waits for something that the responses of another manager bring.
+private final class WaitingSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
+    let waiting = AsyncStream<Void>.makeStream()
+    let key = DispatchSemaphore(value: 0)
+
+    override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
+        waiting.continuation.yield()
+        return key.wait(timeout: .now() + 30) == .success ? data : nil
     }
 }

@@ -8,7 +8,9 @@ public protocol AFURLResponseSerialization: NSObjectProtocol {
     /// Returns the object for a response and its body. There may be both an object and an error, for example the error
     /// message of an API.
     ///
-    /// A manager calls it when a transfer has succeeded, for any status, on any thread and for several tasks at once.
+    /// A manager calls it when a transfer has succeeded, for any status, on any thread and for several tasks at once. One
+    /// of the program may wait, such as for another request: it is called on dispatch queues, for up to 64 tasks of all
+    /// managers at once.
     ///
     /// - Parameters:
     ///   - response: The response, if any.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AsyncNetworking
+import Dispatch
 
 extension TaskDriver {
     /// Ends the task: calls the hooks, then the completion handler, then posts the notification.
@@ -13,7 +14,7 @@ extension TaskDriver {
         }
         switch result {
         case .success:
-            serialize(head, into: &ending)
+            await serialize(head, into: &ending)
             if let file = ending.file { ending.object = file }
             ending.concludeRejection()
             if ending.error == nil, let used = source.resumeData { manager.forgetFields(for: used) }
@@ -55,19 +56,26 @@ extension TaskDriver {
                 textEncodingName: nil)
     }
 
-    private func serialize(_ head: ResponseHead?, into ending: inout Ending) {
-        let pointer = AutoreleasingUnsafeMutablePointer<NSError?>(nil)
+    private func serialize(_ head: ResponseHead?, into ending: inout Ending) async {
+        let data = ending.data
+        var failure: NSError?
         if let serializer = ending.delivery.serializer as? AFHTTPResponseSerializer, serializer.needsNoResponse,
             let head
         {
+            let pointer = AutoreleasingUnsafeMutablePointer<NSError?>(nil)
             let description = ResponseDescription(head) { [self] in response }
-            let failure = serializer.failure(of: description, ending.data)
-            ending.object = serializer.object(of: ending.data, description, failure, pointer)
+            ending.object = serializer.object(
+                of: data, description, serializer.failure(of: description, data), pointer)
+            failure = pointer.pointee
         } else {
-            ending.object = ending.delivery.serializer.responseObject(for: response, data: ending.data, error: pointer)
+            let serializer = UncheckedSendable(ending.delivery.serializer)
+            (ending.object, failure) = await SerializationQueues.run { [response] in
+                let pointer = AutoreleasingUnsafeMutablePointer<NSError?>(nil)
+                return (serializer.value.responseObject(for: response, data: data, error: pointer), pointer.pointee)
+            }
         }
         // An error with a response gets the request, too. Errors of other serializers are left unchanged.
-        ending.error = pointer.pointee.map { error in
+        ending.error = failure.map { error in
             let isNamed = error.userInfo[AFNetworkingOperationFailingURLResponseErrorKey] != nil
             return isNamed ? error.about(original.urlRequest) : error
         }
@@ -151,4 +159,26 @@ private struct Ending {
     }
 
     private static let keys = UncheckedSendable(Keys())
+}
+
+/// The queues of the serializers of programs, which may wait, such as for another request.
+///
+/// Up to 64 run at a time, as on a concurrent queue of Apple's systems. On Linux, a concurrent queue has one thread for
+/// each processor and slowly gets a few more; a serial queue has a thread of its own.
+private enum SerializationQueues {
+    private static let places = DispatchSemaphore(value: 64)
+    private static let admission = DispatchQueue(label: "com.alamofire.networking.session.manager.processing")
+
+    static func run<Value>(_ body: @escaping @Sendable () -> Value) async -> Value {
+        await withCheckedContinuation { (continuation: CheckedContinuation<UncheckedSendable<Value>, Never>) in
+            admission.async {
+                places.wait()
+                DispatchQueue(label: "com.alamofire.networking.serialization").async {
+                    let result = UncheckedSendable(body())
+                    places.signal()
+                    continuation.resume(returning: result)
+                }
+            }
+        }.value
+    }
 }
