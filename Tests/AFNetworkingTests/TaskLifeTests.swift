@@ -522,6 +522,90 @@ import Testing
         }
     }
 
+    /// A response to a suspended task.
+    enum Late: CaseIterable {
+        case empty, body, download, becomesDownload
+    }
+
+    @Test(arguments: Late.allCases)
+    func `a suspended task calls no block and does not end`(late: Late) async throws {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            let reply = late == .empty || late == .download ? Reply(status: 204) : Reply(body: .string("text"))
+            server.route("/", Script([.wait(gate), .reply(reply)]))
+            server.route("/other", .text("other"))
+            let (manager, log) = (AFHTTPSessionManager(for: server), Log<String>())
+            manager.responseSerializer = AFHTTPResponseSerializer()
+            manager.setDataTaskDidReceiveResponseBlock { _, _, _ in
+                log.add("response")
+                return late == .becomesDownload ? .init(rawValue: 2) ?? .cancel : .allow
+            }
+            manager.setDataTaskDidReceiveDataBlock { _, _, _ in log.add("data") }
+            manager.setDownloadTaskDidWriteDataBlock { _, _, _, _, _ in log.add("written") }
+            let ended = AsyncStream<Void>.makeStream()
+            @Sendable func end() {
+                log.add("end")
+                ended.continuation.yield()
+            }
+            let task: URLSessionTask =
+                late == .download
+                ? manager.downloadTask(with: request(server), progress: nil, destination: nil) { _, _, _ in end() }
+                : manager.dataTask(with: request(server), completionHandler: { _, _, _ in end() })
+            task.resume()
+            let core = try #require(task.coreTask)
+            try await server.requests(count: 1)
+            task.suspend()
+            gate.open()
+            for await case .response in core.events { break }
+            // What would be called is called before the end of a later task.
+            let other = AFHTTPSessionManager(for: server)
+            for _ in 0..<20 { _ = await other.fetch("other") }
+            #expect(log.entries == [])
+            #expect(task.state == .suspended)
+            task.resume()
+            for await _ in ended.stream { break }
+            let calls: [Late: [String]] = [
+                .empty: ["response"], .body: ["response", "data"], .becomesDownload: ["response", "written"],
+            ]
+            #expect(log.entries == (calls[late] ?? []) + ["end"])
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `a block that suspends its task is the last one that is called`(byData: Bool) async throws {
+        try await StubServer.with { server in
+            server.route("/", .text("text"))
+            server.route("/other", .text("other"))
+            let (manager, log) = (AFHTTPSessionManager(for: server), Log<String>())
+            manager.responseSerializer = AFHTTPResponseSerializer()
+            let suspended = AsyncStream<Void>.makeStream()
+            @Sendable func note(_ entry: String, _ task: URLSessionTask, suspends: Bool) {
+                log.add(entry)
+                guard suspends else { return }
+                task.suspend()
+                suspended.continuation.yield()
+            }
+            manager.setDataTaskDidReceiveResponseBlock { _, task, _ in
+                note("response", task, suspends: !byData)
+                return .allow
+            }
+            manager.setDataTaskDidReceiveDataBlock { _, task, _ in note("data", task, suspends: byData) }
+            let ended = AsyncStream<Void>.makeStream()
+            let task = manager.dataTask(with: request(server)) { _, _, _ in
+                log.add("end")
+                ended.continuation.yield()
+            }
+            task.resume()
+            for await _ in suspended.stream { break }
+            let other = AFHTTPSessionManager(for: server)
+            for _ in 0..<20 { _ = await other.fetch("other") }
+            #expect(log.entries == (byData ? ["response", "data"] : ["response"]))
+            task.resume()
+            for await _ in ended.stream { break }
+            #expect(log.entries == ["response", "data", "end"])
+        }
+    }
+
     @Test(arguments: [true, false], [true, false])
     func `invalidation cancels tasks or lets them finish, and is reported after the last one`(
         cancels: Bool, resets: Bool

@@ -3,8 +3,9 @@
 import AsyncNetworking
 
 extension TaskDriver {
-    /// Reads a response; called in the core task.
+    /// Reads a response; called in the core task. While the task is suspended, no block is called, and it does not end.
     func receive(_ head: ResponseHead, _ body: ResponseBody, _ core: TaskCore) async throws {
+        try await core.waitUntilRunning()
         let expected = head.expectedContentLength
         change { $0.receive(head) }
         if observer != nil {
@@ -21,18 +22,20 @@ extension TaskDriver {
         defer { change { [data] in $0.data = data } }
         for try await chunk in body {
             try data.collect(chunk, upTo: limit)
-            await didReceive(chunk, expected)
             try await core.waitUntilRunning()
+            await didReceive(chunk, expected)
         }
+        try await core.waitUntilRunning()
         core.complete(Int64(data.count))
     }
 
     private func receiveFile(_ body: ResponseBody, _ expected: Int64, _ core: TaskCore) async throws {
         let temporary = Self.makeTemporaryURL()
         try await body.write(to: temporary.path, mode: 0o600) { chunk in
-            await didReceive(chunk, expected)
             try await core.waitUntilRunning()
+            await didReceive(chunk, expected)
         }
+        try await core.waitUntilRunning()
         core.complete(change { $0.counts.received })
         await moveDownload(from: temporary)
     }

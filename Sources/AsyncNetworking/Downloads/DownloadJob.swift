@@ -94,6 +94,7 @@ extension SessionManager {
         do {
             try await file.verifyKnownPieces { try await core.waitUntilRunning() }
             let response = try await fill(file, by: task)
+            try await core.waitUntilRunning()
             core.complete(file.size)
             return try await file.commit(response) { try await core.waitUntilRunning() }
         } catch {

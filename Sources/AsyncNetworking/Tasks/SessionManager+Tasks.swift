@@ -124,6 +124,8 @@ extension SessionManager {
                 try data.collect(chunk, upTo: limit)
                 try await core.waitUntilRunning()
             }
+            // It may have been suspended before a body without content.
+            try await core.waitUntilRunning()
             let ending = body.ending ?? ResponseEnding()
             core.complete(Int64(data.count))
             return Response(data, head: head, ending: ending)

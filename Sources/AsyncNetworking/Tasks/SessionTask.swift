@@ -271,8 +271,8 @@ public struct AnySessionTask: Hashable, Identifiable, Sendable {
     /// Has no effect on a task that is suspended, was cancelled, or has ended, nor on the request of an async function.
     ///
     /// The connection stays open. Data already buffered is still transferred, and a request body of known length up to
-    /// 256 KiB is still sent; until the body of the response is read, redirects and retries go on. The idle timeout is
-    /// paused only while the task holds up the transfer, because the buffer for the response
+    /// 256 KiB is still sent; until the body of the response is read, redirects and retries go on. The task may fail, but
+    /// does not succeed. The idle timeout is paused only while the task holds up the transfer, because the buffer for the response
     /// (``ANHTTP/TransferOptions/streamBufferSize``) is full or a chunk of the request's body is due.
     /// ``ANHTTP/Timeouts/total`` and `Request.timeout` are not paused, and the server may have timeouts of its own.
     public func suspend() { core?.suspend() }

@@ -169,6 +169,27 @@ extension SessionTask {
         #expect(try await task.value.text == "abc")
     }
 
+    @Test(arguments: [false, true])
+    func `a suspended task does not end by a response without content`(isDownload: Bool) async throws {
+        let (gate, directory) = (try ScriptGate(), try TemporaryDirectory())
+        let transport = MockTransport(MockResponse([.wait(gate), .head(.noContent)]))
+        let manager = SessionManager(on: transport)
+        let request = try manager.request(.get, "x")
+        let file = manager.makeDownloadTask(for: request, to: .file(directory.path + "/x"))
+        let data = manager.makeDataTask(for: request)
+        let task = isDownload ? file.erased : data.erased
+        task.resume()
+        try await transport.requests(count: 1)
+        task.suspend()
+        gate.open()
+        for await case .response in task.events { break }
+        // Other tasks end meanwhile.
+        for _ in 0..<20 { _ = try await manager.data(for: request) }
+        #expect(task.status.state == .suspended)
+        task.resume()
+        if isDownload { _ = try await file.value } else { #expect(try await data.value.statusCode == 204) }
+    }
+
     @Test func `the status is a snapshot`() async throws {
         let gates = [try ScriptGate(), try ScriptGate()]
         let manager = SessionManager(on: MockTransport(Self.gated(gates[0], gates[1])))
