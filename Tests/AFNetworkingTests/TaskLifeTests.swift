@@ -606,6 +606,36 @@ import Testing
         }
     }
 
+    @Test(arguments: [false, true])
+    func `invalidation cancels the tasks of the current session, not those that an earlier one let finish`(
+        hasNew: Bool
+    ) async throws {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            server.route(
+                "/old",
+                Script([.wait(gate), .reply(Reply(headers: ["Content-Type": "application/json"], body: .string("{}")))])
+            )
+            server.route("/new", .hang)
+            let manager = AFHTTPSessionManager(for: server)
+            async let old = manager.fetch("old")
+            try await server.requests(count: 1)
+            manager.invalidateSessionCancelingTasks(false, resetSession: true)
+            if hasNew {
+                async let new = manager.fetch("new")
+                try await server.requests(count: 2)
+                manager.invalidateSessionCancelingTasks(true, resetSession: true)
+                #expect(await new.error?.code == -999)
+            } else {
+                manager.invalidateSessionCancelingTasks(true, resetSession: true)
+                manager.invalidateSessionCancelingTasks(true)
+                manager.invalidateSessionCancelingTasks(true)
+            }
+            gate.open()
+            #expect(await old.error == nil)
+        }
+    }
+
     @Test(arguments: [true, false], [true, false])
     func `invalidation cancels tasks or lets them finish, and is reported after the last one`(
         cancels: Bool, resets: Bool

@@ -101,8 +101,9 @@ extension AFURLSessionManager {
     /// without it can only cancel the tasks that are still running.
     ///
     /// - Parameters:
-    ///   - cancelPendingTasks: Whether the tasks are cancelled (error -999), and so are other requests of the manager's own
-    ///     ``coreSession``. If `false`, they run to completion; suspended ones can still be resumed.
+    ///   - cancelPendingTasks: Whether the tasks of the session are cancelled (error -999), and so are other requests of
+    ///     the manager's own ``coreSession``. If `false`, they run to completion, also if later calls cancel those of a
+    ///     new session; suspended ones can still be resumed.
     ///   - resetSession: Whether later tasks run in a new session with the same configuration, or again in the shared
     ///     one; `false` by default: they fail with -1 of `NSURLErrorDomain`. AFNetworking raised an exception
     ///     for them.
@@ -119,7 +120,9 @@ extension AFURLSessionManager {
         if !isCancelling { for task in allTasks(of: generation) { _ = task.coreTask } }
         let (tasks, core) = state.withLock { state in
             let isOld = generation.map { $0 != state.generation } ?? false
-            return (state.tasks(of: generation), isOld ? nil : state.invalidate(resetting: resetting))
+            return (
+                state.tasks(of: generation ?? state.generation), isOld ? nil : state.invalidate(resetting: resetting)
+            )
         }
         if isCancelling { for task in tasks { task.cancel() } }
         if let core {

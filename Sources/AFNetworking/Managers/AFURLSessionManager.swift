@@ -74,7 +74,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
 
     /// The AsyncNetworking session that performs the requests. It has the base URL of an ``AFHTTPSessionManager``, but
     /// neither the header fields of its request serializer nor its security policy, which may change later. Unless it
-    /// is shared, the first task after ``invalidateSessionCancelingTasks(_:resetSession:)`` with a reset replaces it.
+    /// is shared, the first task, or another invalidation, after ``invalidateSessionCancelingTasks(_:resetSession:)`` with
+    /// a reset replaces it.
     public var coreSession: SessionManager { state.withLock { $0.core } }
 
     /// The session that blocks receive as an argument, with the manager's tasks and configuration. Data, upload and

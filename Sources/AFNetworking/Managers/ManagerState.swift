@@ -134,6 +134,8 @@ struct ManagerState: Sendable {
     ///
     /// - Returns: The core session to invalidate; `nil` if it is shared.
     mutating func invalidate(resetting: Bool) -> SessionManager? {
+        // Until then, the core session is the one before, whose tasks may be running to completion.
+        renew()
         let old = core
         if validity != .invalid { ending.append((session, generation)) }
         validity = resetting ? .resetting : .invalid
