@@ -321,6 +321,30 @@ import Testing
         }
     }
 
+    @Test func `a resumed download that is cancelled before it starts leaves its resume data, also in its error`()
+        async throws
+    {
+        try await StubServer.with { server in
+            let data = try await interruptedDownload(from: server) { _ in .hang }
+            let known = try JSONDecoder().decode(ResumeData.self, from: data)
+            let (manager, handed) = (AFHTTPSessionManager(for: server), AsyncStream<Data?>.makeStream())
+            let result = await callback { done in
+                manager.downloadTask(
+                    withResumeData: data, progress: nil, destination: nil,
+                    completionHandler: { done(Callback(response: $0, object: $1, error: $2 as NSError?)) }
+                ).cancel { handed.continuation.yield($0) }
+            }
+            #expect(result.error?.code == NSURLErrorCancelled)
+            let left = try #require(result.error?.userInfo[NSURLSessionDownloadTaskResumeData] as? Data)
+            #expect(try JSONDecoder().decode(ResumeData.self, from: left) == known)
+            for await given in handed.stream {
+                #expect(try JSONDecoder().decode(ResumeData.self, from: #require(given)) == known)
+                break
+            }
+            known.discard()
+        }
+    }
+
     @Test func `an invalidation does not take the resume data of downloads that were just cancelled`() async throws {
         try await StubServer.with { server in
             let gate = try ScriptGate()

@@ -19,7 +19,7 @@ extension TaskDriver {
             ending.concludeRejection()
             if ending.error == nil, let used = source.resumeData { manager.forgetFields(for: used) }
         case .failure(let error):
-            let left = ending.core?.resumeData
+            let left = ending.core.map(\.resumeData) ?? source.resumeData
             if let left { manager.keepFields(of: original.urlRequest, for: left) }
             let failure = TaskFailure(error, url: original.url, resumeData: left)
             raw = failure.raw
