@@ -134,8 +134,9 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         set { state.withLock { $0.completionQueue = newValue } }
     }
 
-    /// The dispatch group of completion handlers, from their scheduling to their return; read when a task ends. If the
-    /// request of a verb cannot be created, `failure` is not in the group. Default: `nil`, no group.
+    /// The dispatch group of completion handlers, from their scheduling to their return; read when a task ends. A task
+    /// that is still running is not in the group, so neither `wait()` nor `notify` waits for its end. If the request of a
+    /// verb cannot be created, `failure` is not in the group. Default: `nil`, no group.
     open var completionGroup: DispatchGroup? {
         get { state.withLock { $0.completionGroup } }
         set { state.withLock { $0.completionGroup = newValue } }
