@@ -87,7 +87,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// manager's, without its timeouts, proxy, cookies and cache, and neither the security policy nor the header fields
     /// apply. Its `finishTasksAndInvalidate()` and `invalidateAndCancel()` invalidate the manager's session; an object
     /// that was replaced by a reset only lists and cancels the tasks that it still has. Its `reset(completionHandler:)`
-    /// empties the cache of ``coreSession``, unless that is shared.
+    /// empties the cache of ``coreSession``, unless that is shared, but keeps the cookies: delete them from the
+    /// `httpCookieStorage` of the configuration.
     open var session: URLSession { state.withLock { $0.session(of: self) } }
 
     /// The rules for trusting servers, read when a task starts. Default: a valid certificate chain for the host name,
