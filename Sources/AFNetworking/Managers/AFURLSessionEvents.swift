@@ -343,5 +343,5 @@ public let AFNetworkingTaskDidCompleteAssetPathKey = "com.alamofire.networking.t
 public let AFNetworkingTaskDidCompleteErrorKey = "com.alamofire.networking.task.complete.error"
 
 /// The user info key for the metrics, an ``AFURLSessionTaskMetrics``, in `AFNetworkingTaskDidComplete`. Absent if the
-/// `transfer` of the task is `nil`, for example because its request could not be created.
+/// `coreTask` of the task is `nil`, for example because its request could not be created.
 public let AFNetworkingTaskDidCompleteSessionTaskMetrics = "com.alamofire.networking.complete.sessiontaskmetrics"
