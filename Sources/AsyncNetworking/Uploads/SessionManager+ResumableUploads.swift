@@ -87,7 +87,7 @@ private final class UploadJob {
         stopwatch = Stopwatch(pipeline.clock)
         let request = task.request
         let own = request.retryPolicy ?? pipeline.retryPolicy
-        var policy = own.limit > 0 ? own : RetryPolicy(limit: Self.defaultRetries)
+        var policy = own.limit > 0 ? own : RetryPolicy(limit: Self.defaultRetries).with { $0.budget = nil }
         deadline = policy.deadline
         if let timeout = request.timeout { policy.deadline = min(policy.deadline ?? timeout, timeout) }
         self.policy = policy
@@ -276,7 +276,8 @@ private final class UploadJob {
         let step = retries.plan.step(
             after: result, of: next, seen: SeenRequests(), decision: decision, at: timing)
         guard case .retry(let wait) = step else { return false }
-        let budget = retries.plan.budget
+        // What was interrupted may have made progress, which the server tells when it is asked.
+        let budget = retries.plan.attempt > 1 || machine.known == nil ? retries.plan.budget : nil
         if let budget, !pipeline.withdrawRetry(of: next, from: budget) { return false }
         pipeline.report(.retrying(after: retries.plan.note(result, core.exchanges.last, wait: wait)), of: &call)
         try await pipeline.pause(wait, beforeRetryOf: next, from: budget)

@@ -1043,6 +1043,59 @@ import Testing
         #expect(try await result.statusCode == 503)
     }
 
+    /// A session whose transport receives one byte more before each failure, up to `count`, and then nothing.
+    private func interruptedSession(_ policy: RetryPolicy?, receiving count: Int) -> (SessionManager, MockTransport) {
+        let received = Lock(0)
+        let transport = MockTransport { request in
+            switch request.method {
+            case .options: return .status(.noContent)
+            case .post: return .status(.created, headers: [.location: "/u"])
+            case .head:
+                let offset = received.withLock { $0 }
+                return .status(.noContent, headers: try HTTPFields(validating: [("Upload-Offset", "\(offset)")]))
+            default:
+                guard
+                    received.withLock({
+                        $0 += $0 < count ? 1 : 0; return $0 == 30
+                    })
+                else {
+                    throw TransportError(.connectionLost(.beforeResponse))
+                }
+                return .status(.noContent, headers: [.uploadOffset: "30"])
+            }
+        }
+        let manager = SessionManager(on: transport) {
+            ($0.clock, $0.randomUnit) = (ManualClock(), { 0 })
+            if let policy { $0.retryPolicy = policy }
+        }
+        return (manager, transport)
+    }
+
+    private static let thrifty = RetryPolicy(limit: 20).with {
+        $0.budget = RetryPolicy.Budget(capacity: 2, perRequest: 0, perSecond: 0)
+    }
+
+    @Test(arguments: [false, true])
+    func `retries after progress do not draw on the budget`(byProgram: Bool) async throws {
+        let (manager, transport) = interruptedSession(byProgram ? Self.thrifty : nil, receiving: 30)
+        let options = UploadOptions.resumable.with { $0.uploadProtocol = .tus }
+        let body = RequestBody.bytes(Data(count: 30))
+        #expect(try await manager.upload("up", body: body, options: options).value.statusCode == 204)
+        #expect(transport.requests.count { $0.request.method == .patch } == 30)
+    }
+
+    @Test(arguments: [(false, 9), (true, 4)])
+    func `retries without progress, but the first one, draw on the budget of the program`(
+        byProgram: Bool, attempts: Int
+    ) async throws {
+        let (manager, transport) = interruptedSession(byProgram ? Self.thrifty : nil, receiving: 10)
+        let options = UploadOptions.resumable.with { $0.uploadProtocol = .tus }
+        let body = RequestBody.bytes(Data(count: 30))
+        let error = try await sessionError { _ = try await manager.upload("up", body: body, options: options).value }
+        #expect(error.reason == .connectionLost(.beforeResponse))
+        #expect(transport.requests.count { $0.request.method == .patch } == 10 + attempts)
+    }
+
     @Test(arguments: [nil, RetryPolicy.Decision.stop, .followPolicy, .retry(after: .seconds(7))])
     func `the program decides about the retries of an upload`(decision: RetryPolicy.Decision?) async throws {
         let clock = ManualClock()
