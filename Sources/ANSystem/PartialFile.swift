@@ -284,7 +284,8 @@ public struct PartialFile: ~Copyable {
         case own
         /// Those of a regular file that it replaces, or else its own.
         case ofReplaced
-        /// Those of a regular file that it replaces, or else those of a new file, as far as they are known.
+        /// Those of a regular file that it replaces. Otherwise those of a new file, as far as they are known, if only its
+        /// owner can read it, or else its own.
         case ofReplacedOrNew
     }
 
@@ -304,8 +305,8 @@ public struct PartialFile: ~Copyable {
             isKept = true
             if replaces, overwritesExisting, mode != .own {
                 takePermissions(of: replaced)
-            } else if !replaces, mode == .ofReplacedOrNew, let mode = Self.defaultMode {
-                fchmod(file.number, mode)
+            } else if !replaces, mode == .ofReplacedOrNew {
+                Self.setDefaultMode(ofPrivate: file)
             }
         } catch  where error.code == EXDEV {
             try copy(to: destination, overwriting: overwritesExisting, mode)
@@ -340,9 +341,12 @@ public struct PartialFile: ~Copyable {
     /// Gives a file that only its owner can read the permission bits that a new one has by default, if they are known. A
     /// symbolic link is not followed.
     package static func setDefaultMode(ofPrivateFile path: String) {
-        guard let mode = defaultMode,
-            let file = try? FileDescriptor(opening: path, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK),
-            let found = identity(of: file), found.mode == 0o600, found.owner == geteuid()
+        guard let file = try? FileDescriptor(opening: path, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK) else { return }
+        setDefaultMode(ofPrivate: file)
+    }
+
+    private static func setDefaultMode(ofPrivate file: borrowing FileDescriptor) {
+        guard let found = identity(of: file), found.mode == 0o600, found.owner == geteuid(), let mode = defaultMode
         else { return }
         fchmod(file.number, mode)
     }
@@ -381,6 +385,8 @@ public struct PartialFile: ~Copyable {
     ) throws(SystemError) -> PartialFile {
         let mode = Self.identity(of: file)?.mode ?? 0o600
         var copy = try PartialFile(path: AtomicFile.temporaryPath(for: destination), opening: .new, mode: mode)
+        // The umask was applied.
+        fchmod(copy.file.number, mode)
         try withBuffer(of: 1 << 20) { buffer throws(SystemError) in
             while copy.size < length {
                 let count = try read(into: &buffer, in: copy.size..<length)

@@ -216,6 +216,18 @@ import Testing
         #expect(status.st_mode & 0o777 == 0o640)
     }
 
+    @Test(arguments: [0o755, 0o640, 0o664] as [mode_t], [true, false])
+    func `a file keeps the permissions that it was given meanwhile`(mode: mode_t, isNear: Bool) throws {
+        var file = try PartialFile(path: path, opening: .new, mode: 0o600)
+        #expect(unsafe chmod(path, mode) == 0)
+        let new = isNear ? directory + "/new" : "/dev/shm/an-partial-\(UInt64.random(in: .min ... .max))"
+        defer { FileLocation.remove(new) }
+        try file.move(to: new, overwriting: true, .ofReplacedOrNew)
+        var status = stat()
+        #expect(unsafe stat(new, &status) == 0)
+        #expect(status.st_mode & 0o777 == mode)
+    }
+
     @Test func `a file with another name leaves its bytes to that, and begins anew`() throws {
         var file = try PartialFile(path: path, opening: .new)
         try file.write(Data("bytes".utf8).bytes)
