@@ -183,6 +183,11 @@ public struct PartialFile: ~Copyable {
         self.size = size
     }
 
+    /// Returns the number of bytes that the file has, also after gaps, and less than ``size`` if others have truncated it.
+    ///
+    /// - Throws: The error of fstat(2).
+    package borrowing func storedSize() throws(SystemError) -> Int64 { try file.regularFileSize() }
+
     /// Makes ``write(_:)`` continue at `size`, which becomes the new ``size``. The bytes before it must have been written;
     /// those after it stay in the file until they are overwritten or removed by ``truncate(to:)``.
     ///

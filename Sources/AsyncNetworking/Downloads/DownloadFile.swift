@@ -578,6 +578,17 @@ extension DownloadFile {
         return try followUp()
     }
 
+    /// Returns a request for the whole file if bytes that a response continues are missing because another program has
+    /// truncated the file since; otherwise `nil`.
+    ///
+    /// - Throws: As ``startOver(because:)`` does.
+    func startOverIfTruncated() throws(SessionError) -> FurtherRequest? {
+        let end = max(plan.offset, parts.ranges.last?.upperBound ?? 0)
+        guard let path = partialPath, let stored = try? partial?.storedSize(), stored < end else { return nil }
+        parts = ByteRanges()
+        return try startOver(because: .partialFile(path))
+    }
+
     /// Returns a request for the whole file after a response with other bytes than its range has.
     ///
     /// - Throws: ``SessionError/notResumable(_:)`` if the whole was requested already, or as

@@ -191,6 +191,11 @@ extension SessionManager {
         default: break
         }
         switch action {
+        case .append, .complete, .writeKeepingParts:
+            if let rest = try file.startOverIfTruncated() { return .next(rest) }
+        case .write, .startOver, .reject, .fail: break
+        }
+        switch action {
         case .reject:
             // The response of a mirror may be accepted.
             if !file.hasFurtherMirror { core.receive(head) }

@@ -171,6 +171,36 @@ import Testing
         }
     }
 
+    @Test(arguments: [DownloadOptions(), .durable, DownloadOptions().with { $0.startsOverIfNotResumable = false }])
+    func `a download whose file another program has truncated meanwhile starts over`(options: DownloadOptions)
+        async throws
+    {
+        try await StubServer.with { server in
+            let path = directory.path
+            server.script([
+                ServedFile(Self.bytes, interruption: .close(after: 400)).script,
+                { request in
+                    for name in (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? [] {
+                        // In place: the name keeps its file.
+                        try? Data(Self.bytes.prefix(100)).write(to: URL(filePath: "\(path)/\(name)"))
+                    }
+                    return ServedFile(Self.bytes).script(for: request)
+                },
+                ServedFile(Self.bytes).script,
+            ])
+            let task = session(for: server, limit: 1).download("file", to: .file(file), options: options)
+            if options.startsOverIfNotResumable {
+                _ = try await task.value
+                #expect(try directory.read("file") == Self.bytes)
+                #expect(server.ranges == [nil, "bytes=400-", nil])
+            } else {
+                let error = try await sessionError { _ = try await task.value }
+                guard case .notResumable = error.cause else { throw error }
+                error.resumeData?.discard()
+            }
+        }
+    }
+
     @Test(arguments: [
         ServedFile(bytes, entityTag: nil, interruption: .close(after: 400)),
         ServedFile(bytes, entityTag: "W/\"1\"", interruption: .close(after: 400)),
