@@ -108,7 +108,9 @@ public struct DownloadOptions: Sendable {
     /// `invalidRequest` as well.
     ///
     /// With one of ``segments``, mirrors are used only if a piece is wrong, or if the request fails, after its retries,
-    /// before a response is accepted: then the first mirror takes the place of the request's URL.
+    /// before a response is accepted: then the first mirror takes the place of the request's URL. If the digest of the
+    /// whole is wrong in the end, the download then fails, and all of its bytes are removed, also those of an earlier
+    /// one: only ``pieceDigests`` tell which are right.
     public var mirrors: [URL] = []
     /// Reads the body of a response to the download that is rejected, which the error then does not contain. Its errors
     /// are those of the download. `nil`, the default, for an error with the beginning of the body.
