@@ -250,6 +250,18 @@ import Testing
         #expect(decide(.get("Foo: 2"), stored, at: 1).name == "validate")
     }
 
+    @Test(arguments: ["Foo, Bar", "*"])
+    func `§4.1 a response is always validated once an update for another variant has named further fields`(
+        vary: String
+    ) {
+        var stored = StoredResponse.of("ETag: \"a\"", "Vary: Foo", to: .get("Foo: 1", "Bar: 1"))
+        let head = ResponseHead.of(304, "Vary: \(vary)", "Cache-Control: max-age=60")
+        stored.update(from: head, to: .get("Foo: 2", "Bar: 2"), requestTime: start, responseTime: start)
+        for request in [CacheRequest.get("Foo: 1", "Bar: 1"), .get("Foo: 1", "Bar: 2"), .get("Foo: 2", "Bar: 2")] {
+            #expect(decide(request, stored, at: 1).name == "validate")
+        }
+    }
+
     @Test(arguments: [
         ("1,2", " 1, 2 ", true), ("1, \"a,b\"", "1,\"a,b\"", true), ("\"a,b\"", "\"a, b\"", false),
         ("1,2", "12", false),

@@ -118,7 +118,8 @@ package struct StoredResponse: Sendable, Hashable {
         // Each of the responses may have listed fields of the other one.
         headers = Self.storable(updated, received: responseTime)
         // A 304 to a request for another variant confirms the bytes, but does not make them that variant for ever.
-        if variant.matches(request) { variant = Variant(headers, of: request) }
+        let named = Variant(headers, of: request)
+        variant = variant.matches(request) ? named : variant.adding(named)
         self.requestTime = requestTime
         self.responseTime = responseTime
         isInvalidated = false

@@ -69,6 +69,13 @@ package struct Variant: Hashable, Sendable {
         !isAny && fields.allSatisfy { $0.value != .unknown && $0.value == request.value(of: $0.name) }
     }
 
+    /// Returns a variant of the same values, and of unknown ones of the further fields that another one names.
+    func adding(_ other: Variant) -> Variant {
+        let known = Set(fields.map(\.name))
+        let further = other.fields.filter { !known.contains($0.name) }.map { Field(name: $0.name, value: .unknown) }
+        return Variant(fields: fields + further, isAny: isAny || other.isAny)
+    }
+
     /// Returns the checksum of a field's values, normalized as RFC 9111 §4.1 permits.
     ///
     /// Several fields of a name are one list. Whitespace around its members is insignificant, and for fields whose
