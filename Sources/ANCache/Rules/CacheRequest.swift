@@ -21,7 +21,7 @@ package struct CacheRequest: Sendable {
     /// `identity` if the request has a range.
     package let decodesContent: Bool
     /// Whether the transport may add cookies to those of the request.
-    package let mayAddCookies: Bool
+    package var mayAddCookies: Bool
     /// How the header fields may change after the look-up.
     package let laterChange: FieldChange
     /// The credentials whose responses the request may use.

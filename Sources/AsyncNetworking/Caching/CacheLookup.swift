@@ -169,8 +169,9 @@ final class CacheLookup: Sendable {
     /// Returns a stored response as a 304 or a response to HEAD updates it.
     func updated(_ entry: CacheEntry, from head: ResponseHead, _ times: ExchangeTimes) -> StoredResponse {
         var response = entry.response
+        let request = session.sent(sent, request)
         response.update(from: head, to: request, requestTime: times.request, responseTime: times.response)
-        let owner = session.ownerOfResponse(to: sent, request, head)
+        let owner = session.ownerOfResponse(to: request, head)
         return owner == request.owner.session ? response.owned(by: owner) : response
     }
 
@@ -233,10 +234,10 @@ final class CacheLookup: Sendable {
         guard willCache != nil || acceptsStale || Storability.hasCachingFields(head),
             Storability.isStorable(head, to: request)
         else { return nil }
-        let owner = session.ownerOfResponse(to: sent, request, head)
+        let request = session.sent(sent, request)
         let stored = StoredResponse(
-            head, to: request, requestTime: times.request, responseTime: times.response, owner: owner,
-            isReplaced: response.body.isReplaced)
+            head, to: request, requestTime: times.request, responseTime: times.response,
+            owner: session.ownerOfResponse(to: request, head), isReplaced: response.body.isReplaced)
         guard willCache != nil || Storability.isUseful(stored, acceptsStale: acceptsStale) else { return nil }
         let length = stored.isDecoded || stored.isReplaced ? nil : head.contentLength
         return response.body.reading(
@@ -284,9 +285,10 @@ final class CacheLookup: Sendable {
 
     /// Returns an entry for a response without its body.
     private func entry(for head: ResponseHead, _ times: ExchangeTimes) -> CacheEntry {
+        let request = session.sent(sent, request)
         let response = StoredResponse(
             head, to: request, requestTime: times.request, responseTime: times.response,
-            owner: session.ownerOfResponse(to: sent, request, head))
+            owner: session.ownerOfResponse(to: request, head))
         return CacheEntry(response, body: .memory(Data()), order: times.order)
     }
 

@@ -71,13 +71,18 @@ final class SessionCache: Sendable {
         handlesCookies(request) && jar?.mayHoldCookies ?? true
     }
 
-    /// Returns the owner of the response to a request: the session if cookies may have been sent, if the response sets
-    /// a cookie, or if credentials may have been added after the look-up.
-    func ownerOfResponse(to request: Request, _ cached: CacheRequest, _ head: ResponseHead) -> UInt64 {
-        let isOfSession =
-            cached.mayAddCookies || cached.laterChange == .any || mayAddCookies(request)
-            || head.headers.contains(.setCookie)
-        return isOfSession ? cached.owner.session : cached.owner.credentials
+    /// Returns a request as it was sent: cookies may have come after its look-up.
+    func sent(_ request: Request, _ cached: CacheRequest) -> CacheRequest {
+        var cached = cached
+        if !cached.mayAddCookies { cached.mayAddCookies = mayAddCookies(request) }
+        return cached
+    }
+
+    /// Returns the owner of the response to a request as it was sent: the session if cookies may have been sent, if the
+    /// response sets a cookie, or if credentials may have been added after the look-up.
+    func ownerOfResponse(to sent: CacheRequest, _ head: ResponseHead) -> UInt64 {
+        let isOfSession = sent.mayAddCookies || sent.laterChange == .any || head.headers.contains(.setCookie)
+        return isOfSession ? sent.owner.session : sent.owner.credentials
     }
 
     /// Returns the owner of the responses to a request: everything by which a response may differ for this program,

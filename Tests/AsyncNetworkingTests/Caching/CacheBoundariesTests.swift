@@ -666,6 +666,38 @@ import Testing
         #expect(try await origin.get(from: two) == "3 200 network")
     }
 
+    /// Sets a cookie after the look-up of a request in the cache.
+    private final class Login: FieldPreservingInterceptor {
+        let cookies = Lock<CookieStore?>(nil)
+
+        func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
+            try await cookies.withLock { $0 }?.set(Cookie(name: "sid", value: "ada", domain: "127.0.0.1"))
+            return try await next(request)
+        }
+    }
+
+    @Test
+    func `a response that varies by a cookie that came after the look-up is not one to a request without cookies`()
+        async throws
+    {
+        try await StubServer.with { server in
+            server.fallback { request in
+                let text = request.headers["Cookie"] ?? "none"
+                return .reply(headers: ["Cache-Control": "max-age=60", "Vary": "Cookie"], body: .string(text))
+            }
+            let (cache, login) = (ResponseCache.memory(), Login())
+            func manager(_ interceptors: [any Interceptor]) -> SessionManager {
+                SessionManager(for: server) {
+                    ($0.cache, $0.cachePartition, $0.attemptInterceptors) = (cache, "ada", interceptors)
+                }
+            }
+            let one = manager([login])
+            login.cookies.set(\.self, to: one.cookies)
+            let texts = [try await one.get("", as: .string).value, try await manager([]).get("", as: .string).value]
+            #expect(texts == ["sid=ada", "none"])
+        }
+    }
+
     @Test func `a response that varies by a field an attempt interceptor may set is validated`() async throws {
         struct Tenant: Interceptor {
             func intercept(_ request: Request, next: Chain) async throws -> OpenResponse {
