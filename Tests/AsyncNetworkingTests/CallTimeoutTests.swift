@@ -332,4 +332,30 @@ import Testing
             #expect(error.context?.timeLimit == .seconds(1))
         }
     }
+
+    @Test(arguments: [false, true], [false, true])
+    func `the time limit ends a suspended task that has received bytes`(isDownload: Bool, isTotal: Bool) async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .drip(bytes: 1, every: .milliseconds(5), body: .generated(100_000)) }
+            let directory = try TemporaryDirectory()
+            let manager = SessionManager(for: server)
+            var request = try manager.request(.get, "x")
+            if isTotal {
+                request.changeOptions { $0.timeouts.total = .milliseconds(500) }
+            } else {
+                request.timeout = .milliseconds(500)
+            }
+            let file = manager.makeDownloadTask(for: request, to: "\(directory.path)/x")
+            let data = manager.makeDataTask(for: request)
+            let task = isDownload ? file.erased : data.erased
+            task.resume()
+            for await progress in task.downloadProgress where progress.completedBytes > 0 { break }
+            task.suspend()
+            let error = try await sessionError {
+                if isDownload { _ = try await file.value } else { _ = try await data.value }
+            }
+            #expect(error.reason == .timedOut(.responseBody))
+            #expect(try directory.contents.isEmpty)
+        }
+    }
 }

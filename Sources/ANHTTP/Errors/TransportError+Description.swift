@@ -62,7 +62,7 @@ extension TransportError: CustomStringConvertible, LocalizedError {
         case .shutDown:
             "The transport was shut down."
         case .internalInconsistency(let text):
-            "An internal error occurred; please report it: \(text)"
+            "The request failed for lack of system resources, wrong use, or a bug, which please report: \(text)"
         }
     }
 }

@@ -34,6 +34,10 @@ package final class TaskCore: Sendable {
         /// The events so far, with the latest progress of each direction, and the latest details.
         fileprivate var log = EventLog<TaskEvent>()
         fileprivate var tracker = ProgressTracker()
+        /// The time limits of the exchanges that have not ended.
+        fileprivate var timeLimits: [Int: Duration] = [:]
+        /// Whether the time of the last exchange is over, which ends a suspended task, too.
+        fileprivate var isOverdue = false
         /// The figures of the call; empty before it has ended.
         fileprivate var metrics = CallMetrics()
         fileprivate var observers: [UInt64: @Sendable (TaskEvent) -> Void] = [:]
@@ -239,7 +243,8 @@ package final class TaskCore: Sendable {
         return try await scheduler.run(work)
     }
 
-    /// Returns immediately if the task is running; waits while it is suspended or queued.
+    /// Returns immediately if the task is running; waits while it is suspended or queued, until the time limit of its exchange
+    /// has ended that: the reader of the body then receives the error, after the bytes that have arrived.
     ///
     /// - Throws: `CancellationError` if the task or the calling task is cancelled.
     package func waitUntilRunning() async throws {
@@ -247,7 +252,7 @@ package final class TaskCore: Sendable {
         let isRunning = await state.wait(among: \.waiters) { state in
             switch state.machine.state {
             case .running: true
-            case .suspended, .waiting: nil
+            case .suspended, .waiting: state.isOverdue ? true : nil
             // The work is cancelled first, so that it finds its own Swift task cancelled and takes that for the reason.
             case .cancelling: state.isWorkStopped ? false : nil
             case .finished: false
@@ -373,6 +378,8 @@ extension TaskCore: CallEventSink {
             if position != nil { request.body = .none }
             let action = update { [request] state in
                 state.record(.exchange(exchange, .started(request)))
+                state.isOverdue = false
+                state.timeLimits[exchange] = request.options?.timeouts.total
                 state.tracker.beginExchange(
                     exchange, at: time, sendingFrom: position?.offset ?? 0, of: position?.total)
                 return state.machine.beginExchange()
@@ -387,8 +394,11 @@ extension TaskCore: CallEventSink {
                 state.tracker.noteHead(of: exchange)
                 state.record(.exchange(exchange, event))
             }
-        case .finished:
+        case .finished(let metrics):
             update { state in
+                if let limit = state.timeLimits.removeValue(forKey: exchange), metrics.total >= limit {
+                    state.isOverdue = true
+                }
                 state.record(sent: state.tracker.endExchange(exchange, at: time))
                 state.record(.exchange(exchange, event))
             }

@@ -777,6 +777,22 @@ extension SessionTask {
         _ = try await task.value
     }
 
+    @Test func `a task without its value keeps the task`() async throws {
+        let manager = SessionManager(on: MockTransport(.text("12345")))
+        let group = try SessionTaskGroup(["a", "b"].map { manager.makeDataTask(for: try manager.request(.get, $0)).erased })
+        #expect(group.tasks.allSatisfy { $0.status.state == .suspended })
+        group.resume()
+        try await group.waitForAll()
+        for task in group.tasks {
+            guard case .succeeded = task.status.outcome else { throw Planned() }
+        }
+        // Released with the last one that keeps it.
+        let tasks = [try manager.makeDataTask(for: manager.request(.get, "c")).erased]
+        #expect(manager.tasks.count == 1)
+        _ = consume tasks
+        try await eventually { manager.tasks.isEmpty }
+    }
+
     @Test func `tasks are cancelled by tag or by predicate, and no others`() async throws {
         let transport = MockTransport(.hang)
         let manager = SessionManager(on: transport)
