@@ -571,6 +571,44 @@ import Testing
         }
     }
 
+    @Test(arguments: [302, 401], [false, true])
+    func `a suspended task asks about no redirect or challenge`(status: Int, cancels: Bool) async throws {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            let headers: HeaderPairs = ["Location": "/other", "WWW-Authenticate": "Basic realm=\"x\""]
+            server.route("/") { request in
+                guard request.headers["Authorization"] == nil else { return .text("other") }
+                return Script([.wait(gate), .reply(Reply(status: status, headers: headers))])
+            }
+            server.route("/other", .text("other"))
+            let (manager, log) = (AFHTTPSessionManager(for: server), Log<String>())
+            manager.responseSerializer = AFHTTPResponseSerializer()
+            manager.setTaskWillPerformHTTPRedirectionBlock { _, _, _, request in
+                log.add("redirect")
+                return request
+            }
+            manager.setAuthenticationChallengeHandler { _, _, _, _ in
+                log.add("challenge")
+                return URLCredential(user: "ada", password: "secret", persistence: .none)
+            }
+            let ended = AsyncStream<NSError?>.makeStream()
+            let task = manager.dataTask(with: request(server)) { ended.continuation.yield($2 as NSError?) }
+            task.resume()
+            try await server.requests(count: 1)
+            task.suspend()
+            gate.open()
+            let other = AFHTTPSessionManager(for: server)
+            for _ in 0..<20 { _ = await other.fetch("other") }
+            #expect(log.entries == [])
+            if cancels { task.cancel() } else { task.resume() }
+            for await error in ended.stream {
+                #expect(error?.code == (cancels ? NSURLErrorCancelled : nil))
+                break
+            }
+            #expect(log.entries == (cancels ? [] : status == 302 ? ["redirect"] : ["challenge"]))
+        }
+    }
+
     @Test(arguments: [false, true])
     func `a block that suspends its task is the last one that is called`(byData: Bool) async throws {
         try await StubServer.with { server in

@@ -262,6 +262,7 @@ extension TaskDriver {
             [AuthenticationScheme.ntlm, .negotiate].contains(challenge.protectionSpace.scheme)
             && manager.state.withLock { $0.hooks.sessionChallenge != nil }
         guard isOfSession || manager.decides(\.taskChallenge) else { return nil }
+        do { try await waitUntilRunning() } catch { return .cancel }
         let challenge = UncheckedSendable(URLAuthenticationChallenge(challenge))
         let given = await ask(fallback: ChallengeDecision.refused) {
             manager, session, handler in

@@ -275,6 +275,7 @@ extension TaskDriver {
     fileprivate func decide(on head: ResponseHead, _ proposed: Request) async throws -> Request? {
         guard manager?.decides(\.redirection) == true, let task, let response = HTTPURLResponse.make(head)
         else { return proposed }
+        try await waitUntilRunning()
         let request = URLRequest(proposed, basedOn: original.urlRequest)
         let decided = await ask(fallback: URLRequest?.none) { manager, session, handler in
             manager.urlSession(

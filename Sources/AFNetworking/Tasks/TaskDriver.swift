@@ -231,6 +231,11 @@ final class TaskDriver: Sendable {
         }
     }
 
+    /// Waits while the task is suspended. Called in the core task before a block that it waits for.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled.
+    func waitUntilRunning() async throws { try await change { $0.core }?.waitUntilRunning() }
+
     /// Calls a delegate method on the manager's own queue and suspends until the method's completion handler is called.
     /// Returns the fallback if the handler is released uncalled, or if the calling task is cancelled.
     func ask<Value: Sendable>(
