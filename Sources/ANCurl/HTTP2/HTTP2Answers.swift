@@ -34,7 +34,9 @@ package struct HTTP2Answers: ~Copyable {
         /// Whether a field may follow the status, or be a trailer (RFC 9113 §8.2).
         private static func isPermitted(_ name: String) -> Bool {
             !connectionFields.contains(name) && !name.isEmpty
-                && !name.utf8.contains { $0 == UInt8(ascii: ":") || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) }
+                && !name.utf8.contains {
+                    $0 == UInt8(ascii: ":") || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0)
+                }
         }
 
         private static let connectionFields: Set<String> = [

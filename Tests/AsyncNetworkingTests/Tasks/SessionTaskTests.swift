@@ -779,7 +779,8 @@ extension SessionTask {
 
     @Test func `a task without its value keeps the task`() async throws {
         let manager = SessionManager(on: MockTransport(.text("12345")))
-        let group = try SessionTaskGroup(["a", "b"].map { manager.makeDataTask(for: try manager.request(.get, $0)).erased })
+        let group = try SessionTaskGroup(
+            ["a", "b"].map { manager.makeDataTask(for: try manager.request(.get, $0)).erased })
         #expect(group.tasks.allSatisfy { $0.status.state == .suspended })
         group.resume()
         try await group.waitForAll()
