@@ -78,7 +78,7 @@ import Testing
                 0x08_05_00,
                 [
                     .lostAnswers, .countedResolvers, .successiveAddresses, .ignoredExcess, .rawCookiePaths,
-                    .decodedProxyCredentials, .hastyPauses,
+                    .decodedProxyCredentials, .readPauses, .hastyPauses,
                 ]
             ),
             (

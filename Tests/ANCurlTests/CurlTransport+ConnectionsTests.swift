@@ -543,6 +543,26 @@ import Testing
         }
     }
 
+    @Test func `a challenge of a proxy is answered with the credential as it is`() async throws {
+        try await StubServer.with { proxy in
+            proxy.fallback { request in
+                guard let answer = request.headers["Proxy-Authorization"], answer.hasPrefix("Digest") else {
+                    return .reply(status: 407, headers: ["Proxy-Authenticate": "Digest realm=\"x\", nonce=\"n\""])
+                }
+                return .text(answer)
+            }
+            let options = TransferOptions.with {
+                $0.proxy = .proxy(
+                    Proxy(
+                        .http, host: "127.0.0.1", port: proxy.endpoint.port,
+                        credential: Credential(user: "us%41er", password: "p", schemes: [.digest])))
+            }
+            let url = try #require(URL(string: "http://origin.invalid/"))
+            let text = try await CurlTransport().text(Request(url: url, options: options))
+            #expect(text.contains("username=\"us%41er\""))
+        }
+    }
+
     @Test(arguments: [Proxy.Kind.http, .socks4a, .socks5, .socks5h])
     func `a proxy that refuses connections is named`(kind: Proxy.Kind) async throws {
         let port = try DeafPort(.closed)

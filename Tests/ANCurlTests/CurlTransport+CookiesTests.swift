@@ -256,7 +256,9 @@ import Testing
             await transport.features.cookies?.set([secure])
             _ = try? await transport.collect(Request(url: url))
             #expect(server.activity.requests.count == 1)
-            let cookies = await (transport.features.cookies?.cookies() ?? []).filter { !$0.isExpired() }
+            // Some versions store a cookie without a name.
+            let cookies = await (transport.features.cookies?.cookies() ?? [])
+                .filter { !$0.isExpired() && !$0.name.isEmpty }
             #expect(cookies == [secure])
         }
     }

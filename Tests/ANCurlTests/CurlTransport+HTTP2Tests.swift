@@ -182,7 +182,27 @@ import Testing
             let body = method == .post ? RequestBody.bytes(Data("body".utf8)) : .none
             let failure = try await CurlTransport().failure(
                 server.request(method: method, body: body, options: options()))
-            #expect(failure.reason == .invalidResponse(.framing), "\(failure)")
+            guard case .invalidResponse = failure.reason else { throw failure }
+        }
+    }
+
+    @Test(arguments: [HTTPRequest.Method.get, .post])
+    func `a response that ends before its declared length has lost its connection`(method: HTTPRequest.Method)
+        async throws
+    {
+        try await withServer { server in
+            server.fallback { _ in
+                var script = Script.http2([.head(1, length: "9"), .data(1, "he")])
+                script.actions.removeLast()
+                script.actions += [
+                    .delay(.milliseconds(50)), .send(HTTP2Frame.data(1, "llo", endsStream: true).bytes), .hang,
+                ]
+                return script
+            }
+            let body = method == .post ? RequestBody.bytes(Data("body".utf8)) : .none
+            let failure = try await CurlTransport().failure(
+                server.request(method: method, body: body, options: options()))
+            guard case .connectionLost(.inBody(_, expected: 9)) = failure.reason else { throw failure }
         }
     }
 

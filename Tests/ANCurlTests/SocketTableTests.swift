@@ -36,6 +36,27 @@ import Testing
         #expect(table.want(5, for: .readable) == .add(.readable))
     }
 
+    @Test func `a socket that must not be read is watched for its end, until it may be read again`() {
+        var table = SocketTable()
+        table.didOpen(5, isConnecting: false)
+        #expect(table.stopReading(5) == .none)
+        #expect(table.want(5, for: [.readable, .writable]) == .add([.readable, .writable]))
+        #expect(table.stopReading(5) == .none, "It is written to.")
+        #expect(table.want(5, for: .readable) == .modify(.readable))
+        #expect(!table.isReadingStopped(5))
+        #expect(table.readAgain(5) == .none)
+        for changes in [[SocketTable.Operation.modify(.ended)], [.modify(.ended), .remove]] {
+            for change in changes { #expect(table.stopReading(5) == change) }
+            #expect(table.isReadingStopped(5))
+            #expect(table.readAgain(5) == (changes.count == 1 ? .modify(.readable) : .add(.readable)))
+        }
+        #expect(table.stopReading(5) == .modify(.ended))
+        #expect(table.release(5) == .none)
+        #expect(!table.isReadingStopped(5))
+        #expect(table.readAgain(5) == .none)
+        #expect(table.want(5, for: .readable) == .modify(.readable))
+    }
+
     @Test func `closing takes a socket out of the set, and its number begins anew`() {
         var table = SocketTable()
         table.didOpen(5, isConnecting: false)

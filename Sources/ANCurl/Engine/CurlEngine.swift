@@ -247,7 +247,8 @@ actor CurlEngine {
         state.reviewChanges { transfer in
             transfer.noteReadingEnded()
             if transfer.isLostUnseen {
-                finish(transfer, transfer.outcome(CURLE_GOT_NOTHING))
+                // Not repeated: the body could begin again only once its source gives the next bytes.
+                finish(transfer, transfer.outcome(CURLE_RECV_ERROR))
             } else if transfer.isAheadOfRequest {
                 endResponse(of: transfer)
             }
@@ -259,13 +260,13 @@ actor CurlEngine {
         startWaiting()
         closeConnectionsOfIdleLoop()
         let timeout = millisecondsUntilNextTimer()
-        return isReading ? 0 : timeout == 0 && ready.isEmpty && isHastyForPauses ? 20 : timeout
+        return isReading ? 0 : timeout == 0 && ready.isEmpty && isHastyForPauses ? 1 : timeout
     }
 
-    /// Whether libcurl's timer has nothing to do. See ``CurlDefects/hastyPauses``.
+    /// Whether libcurl's timer may have nothing to do. See ``CurlDefects/hastyPauses``.
     private var isHastyForPauses: Bool {
-        context.defects.contains(.hastyPauses) && !active.isEmpty
-            && active.values.allSatisfy { $0.state.connection.isHTTP2 && $0.state.receiving.isPaused }
+        context.defects.contains(.hastyPauses)
+            && active.values.contains { $0.state.connection.isHTTP2 && $0.state.receiving.isPaused }
     }
 
     /// Closes connections that take no new requests when they are idle, counts the others, and lets requests that wait use

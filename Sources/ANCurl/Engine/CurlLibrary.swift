@@ -183,6 +183,10 @@ package struct CurlDefects: OptionSet, Sendable {
     /// sleep.
     package static let watchedPauses = Self(rawValue: 1 << 19)
 
+    /// A socket whose HTTP/1.1 response is paused is read from, up to 64 MB, after which the transfer fails (fixed by
+    /// a0f94800d5).
+    package static let readPauses = Self(rawValue: 1 << 22)
+
     /// The timer expires at once as long as an HTTP/2 response is paused (fixed by 3841569ec8).
     package static let hastyPauses = Self(rawValue: 1 << 20)
 
@@ -213,7 +217,8 @@ package struct CurlDefects: OptionSet, Sendable {
         (.unseenEnds, 0x08_06_00..<0x08_09_00),
         (.unsentResets, 0x08_0A_00..<0x08_0F_00), (.fragilePauses, 0x08_10_00..<0x08_11_00),
         (.ignoredDirectory, 0x08_11_00..<0x08_12_00), (.watchedPauses, 0x08_11_00..<0x08_15_00),
-        (.hastyPauses, 0x08_01_00..<0x08_09_00), (.unreadWakeups, 0x08_14_00..<0x08_15_00),
+        (.readPauses, 0x08_05_00..<0x08_06_00), (.hastyPauses, 0x08_01_00..<0x08_09_00),
+        (.unreadWakeups, 0x08_14_00..<0x08_15_00),
     ]
 
     /// Whether a connection can be used again only if no input is waiting, of which its end may be a part.

@@ -112,12 +112,17 @@ final class LoopState {
         }
     }
 
-    /// Stops to wait for input that libcurl does not read, until it may. See ``CurlDefects/watchedPauses``.
+    /// Stops to wait for input that libcurl does not read, or must not read, until it may. See
+    /// ``CurlDefects/watchedPauses`` and ``CurlDefects/readPauses``.
     func stopReading(_ socket: Int32) { perform(sockets.stopReading(socket), socket) }
 
     func readAgain(_ socket: Int32) {
-        if context.defects.contains(.watchedPauses) { perform(sockets.readAgain(socket), socket) }
+        guard !context.defects.isDisjoint(with: [.watchedPauses, .readPauses]) else { return }
+        perform(sockets.readAgain(socket), socket)
     }
+
+    /// Whether ``stopReading(_:)`` was called, and ``readAgain(_:)`` not yet.
+    func isReadingStopped(_ socket: Int32) -> Bool { sockets.isReadingStopped(socket) }
 
     /// Reads what libcurl was woken by, a byte in a pair of sockets or the count of an eventfd. See
     /// ``CurlDefects/unreadWakeups``.

@@ -107,10 +107,14 @@ package struct SocketTable {
 
     /// Notes that libcurl may read again after ``stopReading(_:)``.
     package mutating func readAgain(_ socket: Int32) -> Operation {
-        guard entries.indices.contains(Int(socket)), entries[Int(socket)].isWanted,
-            entries[Int(socket)].registered == nil || entries[Int(socket)].registered == .ended
-        else { return .none }
-        return want(socket, for: .readable)
+        isReadingStopped(socket) ? want(socket, for: .readable) : .none
+    }
+
+    /// Whether ``stopReading(_:)`` was called, and libcurl has not asked for other events since.
+    package func isReadingStopped(_ socket: Int32) -> Bool {
+        guard isWanted(socket) else { return false }
+        let registered = entries[Int(socket)].registered
+        return registered == nil || registered == .ended
     }
 
     /// Whether the closing of a socket will be reported.

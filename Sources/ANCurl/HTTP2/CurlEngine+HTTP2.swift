@@ -21,6 +21,10 @@ extension CurlEngine {
             return closeIfEnded(ready.number)
         }
         guard let monitor, ready.readiness != .writable else {
+            // The end of the connection waits behind what is not read.
+            if context.defects.contains(.readPauses), state.isReadingStopped(ready.number) {
+                return state.stopReading(ready.number)
+            }
             if context.defects.contains(.unreadWakeups) { state.readWakeup(ready.number) }
             multi?.handle(ready)
             // A connection whose handshake ends in this turn may send cookies.
@@ -46,7 +50,9 @@ extension CurlEngine {
     /// Ends an idle connection that its server has closed. libcurl would do so when it looks for a connection for the next
     /// request; it frees the descriptor then.
     private func closeIfEnded(_ socket: Int32) {
-        guard Transfer.hasEnded(socket), !isInUse(socket) else { return }
+        guard Transfer.hasEnded(socket) else { return }
+        let users = active.values.filter { $0.state.connection.socket == socket }
+        guard users.isEmpty else { return users.forEach(state.noteChange) }
         state.retire(socket)
     }
 

@@ -20,27 +20,38 @@ package struct HTTP2Answers: ~Copyable {
         /// Whether the response must not be used (RFC 9113 §8.1.1): nghttp2 refuses it.
         package fileprivate(set) var isMalformed = false
 
+        /// Whether the final head was received, also if it is too large to be kept.
+        private var hasHead = false
+
         /// Takes a header block: an interim head, the final one, or the trailers.
-        fileprivate mutating func take(_ fields: [(name: String, value: String)]) {
+        ///
+        /// - Parameter isKept: Whether the fields are all of them, and not only the first ones.
+        fileprivate mutating func take(_ fields: [(name: String, value: String)], isKept: Bool) {
             let status = fields.first.flatMap { $0.name == ":status" ? $0.value : nil }
             let rest = status == nil ? fields[...] : fields.dropFirst()
-            guard rest.allSatisfy({ Self.isPermitted($0.name) }), (status == nil) == (head != nil) else {
+            guard rest.allSatisfy(Self.isPermitted), (status == nil) == hasHead else {
                 isMalformed = true
                 return
             }
-            if status == nil { trailers = fields } else if status?.hasPrefix("1") == false { head = fields }
+            if status == nil {
+                if isKept { trailers = fields }
+            } else if status?.hasPrefix("1") == false {
+                hasHead = true
+                if isKept { head = fields }
+            }
         }
 
         /// Whether a field may follow the status, or be a trailer (RFC 9113 §8.2).
-        private static func isPermitted(_ name: String) -> Bool {
-            !connectionFields.contains(name) && !name.isEmpty
+        private static func isPermitted(_ name: String, _ value: String) -> Bool {
+            guard name != "te" else { return value.lowercased() == "trailers" }
+            return !connectionFields.contains(name) && !name.isEmpty
                 && !name.utf8.contains {
                     $0 == UInt8(ascii: ":") || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0)
                 }
         }
 
         private static let connectionFields: Set<String> = [
-            "connection", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade",
+            "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade",
         ]
     }
 
@@ -104,7 +115,7 @@ package struct HTTP2Answers: ~Copyable {
     /// Ends the header block of a stream.
     package mutating func endHeaders(_ stream: UInt32) {
         decode([UInt8]().span, isFinal: true, on: stream)
-        if fieldsSize <= Self.maximumHeadSize { answers[stream]?.take(fields) }
+        if decoder != nil { answers[stream]?.take(fields, isKept: fieldsSize <= Self.maximumHeadSize) }
         fields.removeAll(keepingCapacity: true)
         fieldsSize = 0
     }

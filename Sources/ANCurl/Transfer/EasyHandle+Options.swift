@@ -112,7 +112,7 @@ extension EasyHandle {
             try set(CURLOPT_PROXY, "\(proxy.kind.rawValue)://\(host):\(proxy.port)")
             if let credential = proxy.credential {
                 try credential.check(for: "Proxy-Authorization")
-                try setProxyCredential(credential)
+                try setProxyCredential(credential, by: credential.schemes ?? [.basic], of: exchange)
                 try set(CURLOPT_PROXYAUTH, credential.curlProxyBits)
             }
             try set(CURLOPT_NOPROXY, "")

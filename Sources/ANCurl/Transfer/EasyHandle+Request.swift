@@ -79,7 +79,7 @@ extension EasyHandle {
     /// Sets the options for authentication by the transport. See CURLOPT_HTTPAUTH(3).
     ///
     /// With exactly one scheme, libcurl sends a request without a body to obtain the server's challenge.
-    func apply(_ authentication: TransportAuthentication) throws(TransportError) {
+    func apply(_ authentication: TransportAuthentication, of exchange: Exchange) throws(TransportError) {
         try authentication.server?.credential.check(for: "Authorization")
         try authentication.proxy?.credential.check(for: "Proxy-Authorization")
         do throws(CurlFailure) {
@@ -90,20 +90,27 @@ extension EasyHandle {
             }
             if let answer = authentication.proxy {
                 try set(CURLOPT_PROXYAUTH, answer.scheme.curlBit)
-                try setProxyCredential(answer.credential)
+                try setProxyCredential(answer.credential, by: [answer.scheme], of: exchange)
             }
         } catch {
             throw error.transportError
         }
     }
 
-    /// Sets the user name and password for a proxy. See ``CurlDefects/decodedProxyCredentials`` and CURLOPT_PROXYUSERNAME(3).
-    func setProxyCredential(_ credential: Credential) throws(CurlFailure) {
+    /// Sets the user name and password for a proxy. See CURLOPT_PROXYUSERNAME(3).
+    ///
+    /// With ``CurlDefects/decodedProxyCredentials``, libcurl decodes them for each request, and answers a challenge with the
+    /// second one, except within the one that opens a tunnel.
+    func setProxyCredential(
+        _ credential: Credential, by schemes: Set<AuthenticationScheme>, of exchange: Exchange
+    ) throws(CurlFailure) {
         let isDecoded = (try? CurlLibrary.current.get())?.defects.contains(.decodedProxyCredentials) == true
+        let isForwarded = exchange.options.proxyUse(for: exchange.request)?.isTunnel == false
+        let count = !isDecoded ? 0 : isForwarded && schemes != [.basic] ? 2 : 1
         for (option, text) in [
             (CURLOPT_PROXYUSERNAME, credential.user), (CURLOPT_PROXYPASSWORD, credential.password),
         ] {
-            try set(option, isDecoded ? text.replacing(each: "%", with: "%25") : text)
+            try set(option, (0..<count).reduce(text) { text, _ in text.replacing(each: "%", with: "%25") })
         }
     }
 

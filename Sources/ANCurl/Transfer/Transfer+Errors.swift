@@ -105,7 +105,9 @@ extension Transfer {
     /// The limit on connecting, if libcurl's has passed.
     private var passedConnectLimit: Duration? {
         guard connectLimit != nil, state.clock.connected == nil, let start = state.clock.leftQueue else { return nil }
-        return exchange.options.timeouts.connect.flatMap { start.advanced(by: $0) <= loop.now ? $0 : nil }
+        // libcurl has it in milliseconds, without the time that has passed before.
+        let now = MonotonicInstant.now.advanced(by: .milliseconds(10))
+        return exchange.options.timeouts.connect.flatMap { start.advanced(by: $0) <= now ? $0 : nil }
     }
 
     private static let noIdentity = "The server asked for a client certificate, and none was given."
@@ -184,7 +186,9 @@ extension Transfer {
     /// Whether nghttp2 has reset the stream, because the response is malformed (RFC 9113 §8.1.1).
     private var isStreamRefusedHere: Bool {
         guard let stream = state.connection.stream, let monitor = state.connection.monitor else { return false }
-        return !stream.isReset && stream.rejection == nil && !monitor.isOver && message.text.contains("PROTOCOL_ERROR")
+        // nghttp2 also resets a stream that ends too early.
+        let isShort = state.parser.isComplete && state.parser.framing.contentLength.map { $0 > stream.bodySize } == true
+        return !stream.isReset && stream.rejection == nil && !monitor.isOver && !isShort
     }
 
     /// Whether a proxy has ended the connection instead of opening a tunnel, so that nothing was sent to the server.
@@ -199,7 +203,9 @@ extension Transfer {
         if let refusal = tunnelRefusal(&context) { return refusal }
         // The second is the failure of libcurl's callback for fields, which takes no more of them.
         let isTooLarge =
-            context.message.map { $0.hasPrefix("Too large response headers") || $0.contains("returned -902") } == true
+            context.message.map {
+                $0.hasPrefix("Too large response headers") || isExclusive && $0.contains("returned -902")
+            } == true
         if isTooLarge, let exceededLimit { return exceededLimit }
         if context.errno == nil, context.message?.contains("chunk") == true { return .invalidResponse(.framing) }
         return earlyEnd

@@ -377,8 +377,7 @@ extension Transfer {
         let regardlessOfCapacity = regardlessOfCapacity || state.receiving.mustTake
         state.receiving.mustTake = false
         guard regardlessOfCapacity || mayReceive() else {
-            state.receiving.pause()
-            return CCURL_WRITE_PAUSE
+            return pauseReceiving()
         }
         switch unsafe exchange.receive(bytes, regardlessOfCapacity: regardlessOfCapacity) {
         case .take:
@@ -389,8 +388,7 @@ extension Transfer {
             reportDownload()
             return bytes.count
         case .pause:
-            state.receiving.pause()
-            return CCURL_WRITE_PAUSE
+            return pauseReceiving()
         case .refuse(let limit):
             state.failure = failure(.responseTooLarge(.body(limit: limit)))
             return 0
@@ -398,6 +396,18 @@ extension Transfer {
             state.failure = CancellationError()
             return 0
         }
+    }
+
+    /// Makes libcurl offer the bytes again when the transfer is resumed. See CURLOPT_WRITEFUNCTION(3) and
+    /// ``CurlDefects/readPauses``.
+    private func pauseReceiving() -> Int {
+        state.receiving.pause()
+        if loop.context.defects.contains(.readPauses), !state.parser.framing.isMultiplexed,
+            let socket = state.connection.socket
+        {
+            loop.stopReading(socket)
+        }
+        return CCURL_WRITE_PAUSE
     }
 
     private func reportDownload() {

@@ -127,7 +127,7 @@ final class Transfer: PriorityQueueElement {
         } catch {
             throw error.transportError
         }
-        if let authentication = exchange.authentication { try handle.apply(authentication) }
+        if let authentication = exchange.authentication { try handle.apply(authentication, of: exchange) }
         try handle.removeCredentials(of: omitted)
         // Last, so that the other transfer keeps its state if this one cannot be created.
         if let other { swap(&state, &other.state) }

@@ -140,8 +140,8 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Returns the cookies that a store must evict to keep at most `limit` (RFC 6265bis §5.7): first those that have expired,
-    /// then those above the limit of their domain, and then those that expire first. Among the last two, secure ones follow
-    /// all others, with which servers without TLS could otherwise remove them.
+    /// then those above the limit of their domain, the secure ones last, which servers without TLS could otherwise remove, and
+    /// then those that expire first.
     ///
     /// - Parameters:
     ///   - cookies: All cookies, those of a domain in the order in which they were set.
@@ -158,8 +158,8 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible {
             if cookie.isExpired(at: now) { return ((0, now, index), cookie) }
             defer { left[cookie.domain, default: 1] -= 1 }
             let isExcess = left[cookie.domain, default: 1] > domainLimit
-            let rank = (isExcess ? 1 : 2) + (cookie.isSecure ? 2 : 0)
-            return ((rank, isExcess ? now : cookie.expires ?? .distantFuture, index), cookie)
+            if isExcess { return ((cookie.isSecure ? 2 : 1, now, index), cookie) }
+            return ((3, cookie.expires ?? .distantFuture, index), cookie)
         }
         return ranked.sorted { $0.rank < $1.rank }.prefix(cookies.count - limit).map(\.cookie)
     }

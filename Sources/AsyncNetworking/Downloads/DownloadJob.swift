@@ -239,7 +239,7 @@ extension SessionManager {
                 guard try file.write(chunk) else {
                     return .next(try file.startOver(afterWrongRange: head.headers.first(.contentRange)))
                 }
-                try await core.waitUntilRunning()
+                try await core.waitUntilReadable()
             }
         } catch let error as TransportError {
             guard let rest = file.rest() else { throw error }

@@ -34,9 +34,9 @@ package final class TaskCore: Sendable {
         /// The events so far, with the latest progress of each direction, and the latest details.
         fileprivate var log = EventLog<TaskEvent>()
         fileprivate var tracker = ProgressTracker()
-        /// The time limits of the exchanges that have not ended.
+        /// When the time limits of the exchanges that have not ended expire.
         fileprivate var timeLimits: [Int: Duration] = [:]
-        /// Whether the time of the last exchange is over, which ends a suspended task, too.
+        /// Whether a time limit has ended the exchange that ended last.
         fileprivate var isOverdue = false
         /// The figures of the call; empty before it has ended.
         fileprivate var metrics = CallMetrics()
@@ -243,16 +243,27 @@ package final class TaskCore: Sendable {
         return try await scheduler.run(work)
     }
 
-    /// Returns immediately if the task is running; waits while it is suspended or queued, until the time limit of its exchange
-    /// has ended that: the reader of the body then receives the error, after the bytes that have arrived.
+    /// Returns immediately if the task is running; waits while it is suspended or queued.
     ///
     /// - Throws: `CancellationError` if the task or the calling task is cancelled.
     package func waitUntilRunning() async throws {
+        try await waitUntilRunning(orOverdue: false)
+    }
+
+    /// Returns when more of a response's body may be read: when the task is running, or a time limit has ended the exchange,
+    /// of which the reader learns after the bytes that have arrived.
+    ///
+    /// - Throws: `CancellationError` if the task or the calling task is cancelled.
+    func waitUntilReadable() async throws {
+        try await waitUntilRunning(orOverdue: true)
+    }
+
+    private func waitUntilRunning(orOverdue: Bool) async throws {
         if state.withLock({ $0.machine.state == .running }) { return }
         let isRunning = await state.wait(among: \.waiters) { state in
             switch state.machine.state {
             case .running: true
-            case .suspended, .waiting: state.isOverdue ? true : nil
+            case .suspended, .waiting: orOverdue && state.isOverdue ? true : nil
             // The work is cancelled first, so that it finds its own Swift task cancelled and takes that for the reason.
             case .cancelling: state.isWorkStopped ? false : nil
             case .finished: false
@@ -379,7 +390,7 @@ extension TaskCore: CallEventSink {
             let action = update { [request] state in
                 state.record(.exchange(exchange, .started(request)))
                 state.isOverdue = false
-                state.timeLimits[exchange] = request.options?.timeouts.total
+                state.timeLimits[exchange] = request.options?.timeouts.total.map { time + $0.bounded }
                 state.tracker.beginExchange(
                     exchange, at: time, sendingFrom: position?.offset ?? 0, of: position?.total)
                 return state.machine.beginExchange()
@@ -394,11 +405,9 @@ extension TaskCore: CallEventSink {
                 state.tracker.noteHead(of: exchange)
                 state.record(.exchange(exchange, event))
             }
-        case .finished(let metrics):
+        case .finished:
             update { state in
-                if let limit = state.timeLimits.removeValue(forKey: exchange), metrics.total >= limit {
-                    state.isOverdue = true
-                }
+                state.isOverdue = state.timeLimits.removeValue(forKey: exchange).map { $0 <= time } ?? false
                 state.record(sent: state.tracker.endExchange(exchange, at: time))
                 state.record(.exchange(exchange, event))
             }

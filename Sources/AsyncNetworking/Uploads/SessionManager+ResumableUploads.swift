@@ -142,11 +142,11 @@ private final class UploadJob {
                 }
             case .wait:
                 guard let head = last?.head, try await pause(after: .success(head), &call) else {
-                    return try end(with: last)
+                    return try await end(with: last)
                 }
                 action = machine.resume(now: now)
-            case .finish: return try end(with: last)
-            case .finishAsLocated: return try end(with: located)
+            case .finish: return try await end(with: last)
+            case .finishAsLocated: return try await end(with: located)
             case .fail(let failure): throw SessionError.upload(failure)
             }
         }
@@ -304,7 +304,8 @@ private final class UploadJob {
         core.receive(TaskEvent.uploadProgress(TransferProgress(completedBytes: offset, totalBytes: source.length)))
     }
 
-    private func end(with response: Response<Data>?) throws -> Response<Data> {
+    private func end(with response: Response<Data>?) async throws -> Response<Data> {
+        try await core.waitUntilRunning()
         guard let response else {
             throw TransportError(.internalInconsistency("An upload ended without a response."))
         }

@@ -480,7 +480,7 @@ final class SegmentedTransfer {
 
     private func waitUntilRunning() async throws {
         let time = stopwatch.elapsed
-        try await core.waitUntilRunning()
+        try await core.waitUntilReadable()
         if stopwatch.elapsed - time > .milliseconds(50) { progress.interrupt() }
     }
 
