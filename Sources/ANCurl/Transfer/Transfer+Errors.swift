@@ -67,7 +67,7 @@ extension Transfer {
             CURLE_RECV_ERROR where isTunnelLost:
             if let proxy { context.host = proxy.host }
             return .proxy(.handshake)
-        case CURLE_HTTP2_STREAM where isStreamRefusedHere:
+        case CURLE_HTTP2_STREAM where isStreamRefusedHere, CURLE_PARTIAL_FILE where isStreamRefusedHere:
             return .invalidResponse(.framing)
         case CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE, CURLE_HTTP2_STREAM, CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR:
             return earlyEnd
@@ -184,7 +184,7 @@ extension Transfer {
     }
 
     /// Whether nghttp2 has reset the stream, because the response is malformed (RFC 9113 §8.1.1).
-    private var isStreamRefusedHere: Bool {
+    var isStreamRefusedHere: Bool {
         guard let stream = state.connection.stream, let monitor = state.connection.monitor else { return false }
         // nghttp2 also resets a stream that ends too early.
         let isShort = state.parser.isComplete && state.parser.framing.contentLength.map { $0 > stream.bodySize } == true
