@@ -165,6 +165,41 @@ import Testing
         #expect(services(manager) == ["a.example:443 444"])
     }
 
+    /// A transport that uses alternative services, whose servers answer 421.
+    private struct Misdirecting: Transport {
+        let base = MockTransport { request in
+            .status(request[AlternativeRoute.self] == nil ? .ok : .misdirectedRequest)
+        }
+
+        func open(
+            _ request: Request, delivery: BodyDelivery, reporting events: (any ExchangeEventSink)?
+        ) async throws -> OpenResponse {
+            var response = try await base.open(request, delivery: delivery, reporting: events)
+            if request[AlternativeRoute.self] != nil { response.head.version = .http3 }
+            return response
+        }
+
+        func shutdown() async { await base.shutdown() }
+    }
+
+    /// RFC 7838 §6.
+    @Test(arguments: [false, true])
+    func `an alternative that answers 421 is left, also if an evaluator decides about servers`(
+        hasEvaluator: Bool
+    ) async throws {
+        let directory = try TemporaryDirectory()
+        let path = try directory.write(
+            Data("h2 a.example 443 h3 a.example 443 \"20991231 23:59:59\" 0 0\n".utf8), to: "services")
+        let manager = SessionManager {
+            $0.transport = Misdirecting()
+            if hasEvaluator { $0.tls.policy.evaluator = { _ in .followPolicy } }
+        }
+        _ = try manager.alternativeServices.load(from: path)
+        #expect(services(manager) == ["a.example:443 443"])
+        try await get(manager, "https://a.example/")
+        #expect(services(manager) == [])
+    }
+
     @Test func `the age of a response counts, and a stored response renews nothing`() async throws {
         let time = Lock(CacheTime(seconds: 1_800_000_000))
         let transport = MockTransport(

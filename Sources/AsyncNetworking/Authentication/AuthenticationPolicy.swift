@@ -39,7 +39,7 @@ public struct AuthenticationPolicy: Sendable {
     /// The file identifies hosts without scheme and port. Its entries are therefore used over https on any port of the
     /// host, and over http only for `localhost` and the loopback addresses `127.0.0.1` and `::1`, if the request is sent
     /// there itself, neither to a proxy or a Unix-domain socket nor to the address of an override. A `default` entry,
-    /// which would match every host, is ignored, and so is one without a password. If a host has several entries, the
+    /// which would match every host, is ignored, and so is one without a password, or that is no UTF-8. If a host has several entries, the
     /// first is used. The file is read once, by the task of the request that first needs it, and again only after this
     /// property was set; a file that cannot be read has no entries. Copies of the policy share the entries that were
     /// read.

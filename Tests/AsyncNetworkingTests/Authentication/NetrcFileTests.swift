@@ -61,6 +61,18 @@ import Testing
         #expect(transport.authorizations == (isSent ? [nil, adasField] : [nil]))
     }
 
+    /// A password that is no text would be sent as another one, which may lock the account.
+    @Test(arguments: [("a", [nil]), ("b", [nil, adasField])] as [(String, [String?])])
+    func `an entry that is no UTF-8 is not used, but others are`(host: String, sent: [String?]) async throws {
+        let (transport, directory) = (MockTransport.protected(), try TemporaryDirectory())
+        var text = Data("machine a.example login ada password lovelace".utf8)
+        text += [0xFC] + Data(" machine b.example login ada password lovelace".utf8)
+        let path = try directory.write(text, to: "netrc")
+        let manager = SessionManager(on: transport) { $0.authentication.netrcFile = path }
+        _ = try await manager.data(for: Request(url: url("https://\(host).example/")))
+        #expect(transport.authorizations == sent)
+    }
+
     @Test(
         arguments: [
             { $0.proxy = .proxy(Proxy(.http, host: "p.example", port: 1)) },

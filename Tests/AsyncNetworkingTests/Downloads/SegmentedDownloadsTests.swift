@@ -452,7 +452,11 @@ private final class Counter: Sendable {
             server.route("/file") { request in
                 switch (request.headers["If-Range"], request.headers["Range"]) {
                 case ("\"2\"", _):
-                    return count.next() < 2 ? new.script(for: request) : old.script(for: request)
+                    guard count.next() > 1 else { return new.script(for: request) }
+                    // The others have sent their bytes by then.
+                    var script = old.script(for: request)
+                    script.actions.insert(.delay(.milliseconds(300)), at: 0)
+                    return script
                 case (_, nil): return old.script(for: request)
                 default:
                     let beginning = Reply(
