@@ -499,7 +499,8 @@ actor CurlEngine {
         if let events = exchange.events { transfer.reportEnd(result, to: events) }
         if context.defects.contains(.keptLookups) { noteLookup(of: transfer, result) }
         exchange.webSocket?.disconnect()
-        let isSpoilt = transfer.isExclusive && (try? result.get()) == nil
+        let hasFailed = (try? result.get()) == nil
+        let isSpoilt = transfer.isExclusive && hasFailed
         if isSpoilt { transfer.reviewReuse(after: .failed) }
         multi?.remove(transfer.handle)
         transfer.leaveConnection()
@@ -512,7 +513,7 @@ actor CurlEngine {
         leave(exchange, connected: transfer.state.clock.connected != nil, drains: drains)
         active[ObjectIdentifier(exchange)] = nil
         if active.isEmpty { idleSince = state.now }
-        if context.defects.contains(.unsentResets), transfer.isMultiplexed, (try? result.get()) == nil,
+        if hasFailed, context.defects.contains(.unsentResets), transfer.isMultiplexed,
             let socket = transfer.state.connection.socket
         {
             resets.insert(socket)

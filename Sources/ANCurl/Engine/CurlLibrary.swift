@@ -158,14 +158,15 @@ package struct CurlDefects: OptionSet, Sendable {
     /// of them would be read as the next response.
     package static let ignoredExcess = Self(rawValue: 1 << 12)
 
-    /// The path of a cookie is told as the server has written it, and not as it is compared (`cookie.c` until 8.17).
+    /// CURLINFO_COOKIELIST(3) has the path of a cookie in the server's spelling, by which it is not compared (`cookie.c` until
+    /// 8.17).
     package static let rawCookiePaths = Self(rawValue: 1 << 13)
 
     /// User names and passwords for proxies are percent-decoded (fixed by d5e83eb745).
     package static let decodedProxyCredentials = Self(rawValue: 1 << 14)
 
-    /// A transfer whose source of the request's body has no bytes does not end with its connection (fixed by 30de937bda, for
-    /// the time being also in 8.5).
+    /// A transfer whose source of the request's body has no bytes does not end with its connection (fixed in 8.5 only, and by
+    /// 30de937bda).
     package static let unseenEnds = Self(rawValue: 1 << 15)
 
     /// The reset of an HTTP/2 stream that is left is not sent before the connection is used again (since 8.10; fixed by
@@ -185,13 +186,13 @@ package struct CurlDefects: OptionSet, Sendable {
 
     /// A socket whose HTTP/1.1 response is paused is read from, up to 64 MB, after which the transfer fails (fixed by
     /// a0f94800d5).
-    package static let readPauses = Self(rawValue: 1 << 22)
+    package static let readPauses = Self(rawValue: 1 << 20)
 
     /// The timer expires at once as long as an HTTP/2 response is paused (fixed by 3841569ec8).
-    package static let hastyPauses = Self(rawValue: 1 << 20)
+    package static let hastyPauses = Self(rawValue: 1 << 21)
 
-    /// What wakes the loop after the look-up of a name is not read (9bc8b078eb, fixed by 2a2104f3cf).
-    package static let unreadWakeups = Self(rawValue: 1 << 21)
+    /// The descriptor that wakes the loop after the look-up of a name is not read (9bc8b078eb, fixed by 2a2104f3cf).
+    package static let unreadWakeups = Self(rawValue: 1 << 22)
 
     /// The size in bytes of the lines that are sent by all versions.
     static let longestLine = 300 << 10
@@ -199,6 +200,9 @@ package struct CurlDefects: OptionSet, Sendable {
     package init(rawValue: UInt32) {
         self.rawValue = rawValue
     }
+
+    /// The defects of the linked version; none if libcurl cannot be used.
+    static let current = (try? CurlLibrary.current.get().defects) ?? []
 
     /// Creates the set of the defects of a version, in the form of curl_version_info(3).
     package init(version: UInt32) {

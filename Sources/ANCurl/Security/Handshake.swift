@@ -402,7 +402,7 @@ extension EasyHandle {
         if let resolver = options.dnsOverHTTPS { key += "@\(resolver.absoluteString)" }
         if generation != 0 { key += "#\(generation)" }
         try set(CURLOPT_CAPATH, key)
-        if (try? CurlLibrary.current.get())?.defects.contains(.ignoredDirectory) == true {
+        if CurlDefects.current.contains(.ignoredDirectory) {
             try set(CURLOPT_CAINFO_BLOB, blob: CurlRoots.noAuthority + Data("# \(key)\n".utf8))
         }
     }

@@ -75,7 +75,7 @@ extension EasyHandle {
         if mayUseTLSProxy { try apply(CurlRoots(tls.trustRoots), to: .proxies) }
         guard CurlLibrary.usesOpenSSL else { return try apply(CurlRoots(tls.trustRoots), to: .servers) }
         try set(CURLOPT_CAINFO, nil)
-        if try CurlLibrary.current.get().defects.contains(.restoredRoots) {
+        if CurlDefects.current.contains(.restoredRoots) {
             // libcurl would read its file of all authorities for each connection, or fail because there is none.
             try set(CURLOPT_CAINFO_BLOB, blob: CurlRoots.noAuthority)
         }

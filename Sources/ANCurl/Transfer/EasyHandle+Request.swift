@@ -104,7 +104,7 @@ extension EasyHandle {
     func setProxyCredential(
         _ credential: Credential, by schemes: Set<AuthenticationScheme>, of exchange: Exchange
     ) throws(CurlFailure) {
-        let isDecoded = (try? CurlLibrary.current.get())?.defects.contains(.decodedProxyCredentials) == true
+        let isDecoded = CurlDefects.current.contains(.decodedProxyCredentials)
         let isForwarded = exchange.options.proxyUse(for: exchange.request)?.isTunnel == false
         let count = !isDecoded ? 0 : isForwarded && schemes != [.basic] ? 2 : 1
         for (option, text) in [

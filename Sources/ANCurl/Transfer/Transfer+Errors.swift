@@ -28,6 +28,11 @@ extension Transfer {
             context.message = Self.noIdentity
             return .tls(.clientCertificateRefused)
         }
+        if isTunnelLost(code) {
+            if let proxy { context.host = proxy.host }
+            return .proxy(.handshake)
+        }
+        if isMalformed(code) { return .invalidResponse(.framing) }
         switch code {
         case CURLE_ABORTED_BY_CALLBACK where state.connection.isSpoilt:
             return .connectionLost(.beforeResponse)
@@ -63,12 +68,6 @@ extension Transfer {
             return tlsReason(code, &context)
         case CURLE_QUIC_CONNECT_ERROR where state.repeating.attempts == 0:
             return .cannotConnect(connectFailure(context.errno))
-        case CURLE_GOT_NOTHING where isTunnelLost, CURLE_SEND_ERROR where isTunnelLost,
-            CURLE_RECV_ERROR where isTunnelLost:
-            if let proxy { context.host = proxy.host }
-            return .proxy(.handshake)
-        case CURLE_HTTP2_STREAM where isStreamRefusedHere, CURLE_PARTIAL_FILE where isStreamRefusedHere:
-            return .invalidResponse(.framing)
         case CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE, CURLE_HTTP2_STREAM, CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR:
             return earlyEnd
         case CURLE_SEND_ERROR:
@@ -184,16 +183,19 @@ extension Transfer {
     }
 
     /// Whether nghttp2 has reset the stream, because the response is malformed (RFC 9113 §8.1.1).
-    var isStreamRefusedHere: Bool {
-        guard let stream = state.connection.stream, let monitor = state.connection.monitor else { return false }
+    func isMalformed(_ code: CURLcode) -> Bool {
+        guard [CURLE_HTTP2_STREAM, CURLE_PARTIAL_FILE].contains(code), let stream = state.connection.stream,
+            let monitor = state.connection.monitor
+        else { return false }
         // nghttp2 also resets a stream that ends too early.
         let isShort = state.parser.isComplete && state.parser.framing.contentLength.map { $0 > stream.bodySize } == true
         return !stream.isReset && stream.rejection == nil && !monitor.isOver && !isShort
     }
 
     /// Whether a proxy has ended the connection instead of opening a tunnel, so that nothing was sent to the server.
-    private var isTunnelLost: Bool {
-        exchange.mayUseProxy && state.clock.connected == nil && !state.parser.hasBegun
+    private func isTunnelLost(_ code: CURLcode) -> Bool {
+        [CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR].contains(code) && exchange.mayUseProxy
+            && state.clock.connected == nil && !state.parser.hasBegun
             && handle.long(CURLINFO_HTTP_CONNECTCODE) == 0 && state.connection.triedAddress != nil
     }
 

@@ -42,7 +42,7 @@ extension Transfer {
     /// Whether the response is complete, although libcurl ended the transfer with an error.
     private func isResponseComplete(_ code: CURLcode) -> Bool {
         guard state.parser.isComplete, !isBetweenConnections else { return false }
-        if [CURLE_HTTP2_STREAM, CURLE_PARTIAL_FILE].contains(code), isStreamRefusedHere { return false }
+        if isMalformed(code) { return false }
         if isStreamWhole || state.receiving.isUnreadWhole || state.receiving.chunks?.isComplete == true { return true }
         // The server may close the connection before libcurl has read the end of the stream.
         if state.connection.isHTTP3, state.parser.framing.contentLength == Int64(state.receiving.count) { return true }
