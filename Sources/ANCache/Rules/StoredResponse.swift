@@ -117,9 +117,9 @@ package struct StoredResponse: Sendable, Hashable {
         for field in provided where names.contains(field.name) { updated.append(field) }
         // Each of the responses may have listed fields of the other one.
         headers = Self.storable(updated, received: responseTime)
-        // A 304 to a request for another variant confirms the bytes, but does not make them that variant for ever.
+        // A 304 to a request for another variant confirms the bytes, but does not make them that variant from then on.
         let named = Variant(headers, of: request)
-        variant = variant.matches(request) ? named : variant.adding(named)
+        variant = variant.mayMatch(request) ? named : variant.adding(named)
         self.requestTime = requestTime
         self.responseTime = responseTime
         isInvalidated = false

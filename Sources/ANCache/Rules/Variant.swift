@@ -66,7 +66,12 @@ package struct Variant: Hashable, Sendable {
 
     /// Returns whether a request has the values of this variant.
     func matches(_ request: CacheRequest) -> Bool {
-        !isAny && fields.allSatisfy { $0.value != .unknown && $0.value == request.value(of: $0.name) }
+        mayMatch(request) && !fields.contains { $0.value == .unknown }
+    }
+
+    /// Returns whether a request has the known values of this variant.
+    func mayMatch(_ request: CacheRequest) -> Bool {
+        !isAny && fields.allSatisfy { $0.value == .unknown || $0.value == request.value(of: $0.name) }
     }
 
     /// Returns a variant of the same values, and of unknown ones of the further fields that another one names.
