@@ -333,6 +333,32 @@ import Testing
         }
     }
 
+    @Test func `a suspended download whose exchange has timed out is retried when it goes on`() async throws {
+        try await StubServer.with { server in
+            let pace = Script.Pace(bytes: 1, every: .milliseconds(5))
+            server.serve(ServedFile(StubServer.generatedBytes(100_000), pace: pace), at: "/x")
+            server.fallback { _ in .text("other") }
+            let directory = try TemporaryDirectory()
+            let manager = SessionManager(for: server) {
+                $0.retryPolicy = RetryPolicy(limit: 1)
+                $0.retryPolicy.backoff = Backoff(base: .milliseconds(1))
+            }
+            var request = try manager.request(.get, "x")
+            request.changeOptions { $0.timeouts.total = .milliseconds(500) }
+            let task = manager.download(request, to: .file("\(directory.path)/x"))
+            for await progress in task.downloadProgress where progress.completedBytes > 0 { break }
+            task.suspend()
+            for await case .retrying in task.events { break }
+            // Other requests end meanwhile.
+            for _ in 0..<50 { _ = try await manager.get("y") }
+            #expect(server.activity.requests.count { $0.path == "/x" } == 1)
+            #expect(task.status.state == .suspended)
+            task.resume()
+            try await server.activity { $0.requests.count { $0.path == "/x" } == 2 }
+            task.cancel()
+        }
+    }
+
     @Test(arguments: [false, true], [false, true])
     func `the time limit ends a suspended task that has received bytes`(isDownload: Bool, isTotal: Bool) async throws {
         try await StubServer.with { server in

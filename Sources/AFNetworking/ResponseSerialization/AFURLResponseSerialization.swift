@@ -10,7 +10,7 @@ public protocol AFURLResponseSerialization: NSObjectProtocol {
     ///
     /// A manager calls it when a transfer has succeeded, for any status, on any thread and for several tasks at once. One
     /// of the program may wait, such as for another request: it is called on dispatch queues, for up to 64 tasks of all
-    /// managers at once.
+    /// managers at once. If all of these wait for tasks that have such a serializer, too, none goes on.
     ///
     /// - Parameters:
     ///   - response: The response, if any.

@@ -170,6 +170,8 @@ extension SessionManager {
                     next = first
                     rest.prepare(&next)
                     try await pipeline.waitForRetry(after: error, hasProgress: rest.hasProgress, of: next, &call)
+                    // A time limit may have ended the exchange of a suspended task.
+                    try await task.core.waitUntilRunning()
                 }
             }
         }
