@@ -92,29 +92,44 @@ import Testing
                 0x08_08_00,
                 [
                     .lostAnswers, .countedResolvers, .successiveAddresses, .countedQueue, .rawCookiePaths, .unseenEnds,
-                    .hastyPauses,
+                    .hastyPauses, .latePauses,
                 ]
             ),
-            (0x08_0A_01, [.lostAnswers, .successiveAddresses, .countedQueue, .rawCookiePaths, .unsentResets]),
+            (
+                0x08_0A_01,
+                [.lostAnswers, .successiveAddresses, .countedQueue, .rawCookiePaths, .unsentResets, .sendingReads]
+            ),
             (
                 0x08_0B_00,
-                [.lostAnswers, .unlockedCookies, .successiveAddresses, .countedQueue, .rawCookiePaths, .unsentResets]
+                [
+                    .lostAnswers, .unlockedCookies, .successiveAddresses, .countedQueue, .rawCookiePaths, .unsentResets,
+                    .sendingReads,
+                ]
             ),
             (
                 0x08_0D_00,
                 [
                     .lostAnswers, .unlockedCookies, .droppedFields, .successiveAddresses, .countedQueue,
-                    .rawCookiePaths, .unsentResets,
+                    .rawCookiePaths, .unsentResets, .sendingReads,
                 ]
             ),
-            (0x08_0F_00, [.unlockedCookies, .droppedFields, .successiveAddresses, .countedQueue, .rawCookiePaths]),
-            (0x08_10_00, [.unlockedLookups, .keptLookups, .droppedFields, .rawCookiePaths, .fragilePauses]),
+            (
+                0x08_0F_00,
+                [.unlockedCookies, .droppedFields, .successiveAddresses, .countedQueue, .rawCookiePaths, .sendingReads]
+            ),
+            (
+                0x08_10_00,
+                [.unlockedLookups, .keptLookups, .droppedFields, .rawCookiePaths, .fragilePauses, .sendingReads]
+            ),
             (
                 0x08_11_00,
-                [.unlockedLookups, .keptLookups, .droppedFields, .rawCookiePaths, .ignoredDirectory, .watchedPauses]
+                [
+                    .unlockedLookups, .keptLookups, .droppedFields, .rawCookiePaths, .ignoredDirectory, .watchedPauses,
+                    .sendingReads,
+                ]
             ),
-            (0x08_12_00, [.unlockedLookups, .keptLookups, .droppedFields, .watchedPauses]),
-            (0x08_13_00, [.unlockedLookups, .keptLookups, .droppedFields, .watchedPauses]),
+            (0x08_12_00, [.unlockedLookups, .keptLookups, .droppedFields, .watchedPauses, .sendingReads]),
+            (0x08_13_00, [.unlockedLookups, .keptLookups, .droppedFields, .watchedPauses, .sendingReads]),
             (0x08_14_00, [.keptLookups, .droppedFields, .watchedPauses, .unreadWakeups]),
             (0x08_15_00, [.keptLookups, .droppedFields, .restoredRoots]),
             (0x08_16_00, [.unreadInput, .restoredRoots]),

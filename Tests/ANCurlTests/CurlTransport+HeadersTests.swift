@@ -298,6 +298,23 @@ import Testing
         }
     }
 
+    @Test func `trailers that arrive while the reader has no room are fields of their own`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in
+                .reply(
+                    body: .bytes(Data(count: 100_000)), framing: .chunked, trailers: ["X-Sum": "1", "X-Other": "2"])
+            }
+            let transport = try CurlTransport()
+            let options = TransferOptions.with { $0.streamBufferSize = 1 }
+            for _ in 0..<5 {
+                try await transport.stream(server.request(options: options)) { head, body in
+                    for try await _ in body {}
+                    #expect(body.trailers?.map { "\($0.name.rawName)=\($0.value)" } == ["X-Sum=1", "X-Other=2"])
+                }
+            }
+        }
+    }
+
     @Test(arguments: [RequestBody.none, .string("body"), .stream(Generated(count: 4), length: 4)])
     func `trailers are sent after a body of any kind`(body: RequestBody) async throws {
         try await StubServer.with { server in

@@ -231,6 +231,26 @@ import Testing
         }
     }
 
+    @Test func `a response whose reader pauses is not read ahead while the request is sent`() async throws {
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: \(64 << 20)\r\n\r\n"
+        // The server sends as long as it is sent to.
+        let parts = (1...64).flatMap { [Script.Action.readBody(upTo: $0 << 16), .generate(1 << 20)] }
+        try await StubServer.with { server in
+            server.enqueue(Script([.send(Data(head.utf8))] + parts, readsBodyFirst: false))
+            let body = RequestBody.writer { writer in while true { try await writer.write(Data(count: 1 << 16)) } }
+            let request = server.request(
+                method: .post, body: body, options: options { $0.total = Self.limitWithinBody })
+            let recorder = EventRecorder()
+            try await CurlTransport().withResponse(for: request, delivery: .streamed, reporting: recorder) { _, body in
+                let end = try await recorder.first { if case .finished = $0 { true } else { false } }
+                guard case .finished(let metrics) = end else { return }
+                #expect(metrics.responseBodyBytes < 4 << 20)
+                let error = await #expect(throws: TransportError.self) { for try await _ in body {} }
+                #expect(error?.reason == .timedOut(.responseBody))
+            }
+        }
+    }
+
     @Test func `the idle limit rests while the source has nothing to send`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .text("ok") }

@@ -43,18 +43,35 @@ import Testing
         #expect(table.want(5, for: [.readable, .writable]) == .add([.readable, .writable]))
         #expect(table.stopReading(5) == .none, "It is written to.")
         #expect(table.want(5, for: .readable) == .modify(.readable))
-        #expect(!table.isReadingStopped(5))
         #expect(table.readAgain(5) == .none)
         for changes in [[SocketTable.Operation.modify(.ended)], [.modify(.ended), .remove]] {
             for change in changes { #expect(table.stopReading(5) == change) }
-            #expect(table.isReadingStopped(5))
             #expect(table.readAgain(5) == (changes.count == 1 ? .modify(.readable) : .add(.readable)))
         }
         #expect(table.stopReading(5) == .modify(.ended))
         #expect(table.release(5) == .none)
-        #expect(!table.isReadingStopped(5))
         #expect(table.readAgain(5) == .none)
         #expect(table.want(5, for: .readable) == .modify(.readable))
+    }
+
+    @Test func `events are held back whatever libcurl asks for, until they need not be`() {
+        let both: Readiness = [.readable, .writable]
+        var table = SocketTable()
+        table.didOpen(5, isConnecting: false)
+        #expect(table.hold(5, .readable) == .none, "Nobody watches it.")
+        #expect(table.want(5, for: both) == .add(.writable))
+        #expect(table.want(5, for: .readable) == .modify(.ended))
+        #expect(table.release(5) == .none)
+        #expect(table.want(5, for: both) == .modify(.writable))
+        #expect(table.hold(5, both) == .modify(.ended))
+        #expect(table.hold(5, both) == .remove, "The end was reported.")
+        #expect(table.want(5, for: .writable) == .add(.ended))
+        #expect(table.want(5, for: both) == .none)
+        #expect(table.readAgain(5) == .modify(both))
+        #expect(table.hold(5, .readable) == .modify(.writable))
+        #expect(table.willClose(5) == .remove)
+        table.didOpen(5, isConnecting: false)
+        #expect(table.want(5, for: both) == .add(both), "Another socket has its number.")
     }
 
     @Test func `closing takes a socket out of the set, and its number begins anew`() {

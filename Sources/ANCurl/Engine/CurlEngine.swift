@@ -46,6 +46,8 @@ actor CurlEngine {
     @safe @exclusivity(unchecked) private var draining: [String: DrainingConnections] = [:]
     /// The connections on which HTTP/2 streams were left since the last turn.
     @safe @exclusivity(unchecked) private var resets: Set<Int32> = []
+    /// The transfers that were resumed since libcurl's timer has expired, with ``CurlDefects/latePauses``.
+    @safe @exclusivity(unchecked) private var resumed: [Transfer] = []
     /// The messages of this turn; a property so that its storage is reused.
     @safe @exclusivity(unchecked) private var received: [Message] = []
     @safe @exclusivity(unchecked) private var deadlines = PriorityQueue<Transfer, MonotonicInstant>()
@@ -240,7 +242,13 @@ actor CurlEngine {
             // From 8.10 to 8.11, libcurl forgets a timer that has expired a little early for it.
             if state.curlTimer == nil, let next = multi?.nextTimeout { state.setTimer(next) }
             finishCompleted()
+            for transfer in resumed {
+                transfer.state.receiving.isRestComing = false
+                state.noteChange(of: transfer)
+            }
+            resumed = []
         }
+        pauseOverfull()
         sendResets()
         let isReading = readUnread()
         finishCompleted()
@@ -608,6 +616,8 @@ extension CurlEngine {
     /// Resumes receiving after the reader has made room.
     func resumeReceiving(_ exchange: Exchange) {
         guard let transfer = active[ObjectIdentifier(exchange)], transfer.state.receiving.resume() else { return }
+        // The source may have bytes that libcurl was not told of.
+        if context.defects.contains(.sendingReads) { _ = transfer.state.sending.resume() }
         resume(transfer)
     }
 
@@ -619,19 +629,25 @@ extension CurlEngine {
             finishCompleted()
             return finish(transfer, .failure(error))
         }
-        if transfer.state.sending.resume() { resume(transfer) }
+        if !transfer.isOverfull, transfer.state.sending.resume() { resume(transfer) }
     }
 
-    /// Resumes a paused transfer. Bytes that libcurl buffered during the pause are delivered within the call, and
-    /// errors in processing them are reported only by its result. See curl_easy_pause(3).
+    /// Resumes a paused transfer. Bytes that libcurl buffered during the pause are delivered within the call, except with
+    /// ``CurlDefects/latePauses``, and errors in processing them are reported only by its result. See curl_easy_pause(3).
     func resume(_ transfer: Transfer) {
         transfer.state.clock.noteActivity(at: state.now)
-        if let socket = transfer.state.connection.socket { state.readAgain(socket) }
+        if let socket = transfer.usedSocket, !transfer.state.receiving.isPaused || transfer.isMultiplexed {
+            state.readAgain(socket)
+        }
         transfer.state.receiving.mustTake = context.defects.contains(.fragilePauses)
         let code = transfer.handle.resume(
             receiving: !transfer.state.receiving.isPaused, sending: !transfer.state.sending.isPaused)
         transfer.state.receiving.mustTake = false
         if transfer.state.failure != nil { return finish(transfer, transfer.outcome(code)) }
+        if context.defects.contains(.latePauses) {
+            transfer.state.receiving.isRestComing = true
+            resumed.append(transfer)
+        }
         transfer.noteReadingEnded()
         finishForgotten(transfer)
     }

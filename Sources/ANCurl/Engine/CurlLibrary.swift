@@ -184,9 +184,16 @@ package struct CurlDefects: OptionSet, Sendable {
     /// sleep.
     package static let watchedPauses = Self(rawValue: 1 << 19)
 
-    /// A socket whose HTTP/1.1 response is paused is read from, up to 64 MB, after which the transfer fails (fixed by
-    /// a0f94800d5).
+    /// A socket whose HTTP/1.1 response is paused is read from, up to 64 MB, after which the transfer fails, or to the end of
+    /// the connection, at which what was read is lost (fixed by a0f94800d5).
     package static let readPauses = Self(rawValue: 1 << 20)
+
+    /// A socket whose HTTP/1.1 response is paused is read from whenever the request's body is sent (`transfer.c` until 8.19),
+    /// until 8.13 up to 64 MB, after which the transfer fails.
+    package static let sendingReads = Self(rawValue: 1 << 23)
+
+    /// What was buffered during a pause is delivered after it was ended, in a later turn (`easy.c` in 8.8).
+    package static let latePauses = Self(rawValue: 1 << 24)
 
     /// The timer expires at once as long as an HTTP/2 response is paused (fixed by 3841569ec8).
     package static let hastyPauses = Self(rawValue: 1 << 21)
@@ -222,7 +229,8 @@ package struct CurlDefects: OptionSet, Sendable {
         (.unsentResets, 0x08_0A_00..<0x08_0F_00), (.fragilePauses, 0x08_10_00..<0x08_11_00),
         (.ignoredDirectory, 0x08_11_00..<0x08_12_00), (.watchedPauses, 0x08_11_00..<0x08_15_00),
         (.readPauses, 0x08_05_00..<0x08_06_00), (.hastyPauses, 0x08_01_00..<0x08_09_00),
-        (.unreadWakeups, 0x08_14_00..<0x08_15_00),
+        (.unreadWakeups, 0x08_14_00..<0x08_15_00), (.sendingReads, 0x08_09_00..<0x08_14_00),
+        (.latePauses, 0x08_08_00..<0x08_09_00),
     ]
 
     /// Whether a connection can be used again only if no input is waiting, of which its end may be a part.

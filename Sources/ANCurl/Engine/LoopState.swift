@@ -29,6 +29,8 @@ final class LoopState {
     @safe @exclusivity(unchecked) private var lostAttempts: Set<Int32> = []
     /// The transfers that send bodies over HTTP/1.1 without TLS, by socket.
     @safe @exclusivity(unchecked) var senders: [Int32: Transfer] = [:]
+    /// The transfers over HTTP/1.1 whose readers have no room, by socket. See ``Transfer/pauseReceiving()``.
+    @safe @exclusivity(unchecked) private(set) var paused: [Int32: Transfer] = [:]
     /// When transfers with limited speed receive and send.
     @safe @exclusivity(unchecked) var (receiving, sending) = (
         SpeedSchedule<Transfer>(\.bytesReceivedPerSecond), SpeedSchedule<Transfer>(\.bytesSentPerSecond)
@@ -112,17 +114,21 @@ final class LoopState {
         }
     }
 
-    /// Stops to wait for input that libcurl does not read, or must not read, until it may. See
-    /// ``CurlDefects/watchedPauses`` and ``CurlDefects/readPauses``.
+    /// Stops to wait for input that libcurl does not read, until it asks for events again. See
+    /// ``CurlDefects/watchedPauses``.
     func stopReading(_ socket: Int32) { perform(sockets.stopReading(socket), socket) }
 
-    func readAgain(_ socket: Int32) {
-        guard !context.defects.isDisjoint(with: [.watchedPauses, .readPauses]) else { return }
-        perform(sockets.readAgain(socket), socket)
+    /// Notes that a transfer pauses, and holds back events on its socket, until ``readAgain(_:)``.
+    func notePaused(_ transfer: Transfer, on socket: Int32, holding readiness: Readiness) {
+        paused[socket] = transfer
+        if !readiness.isEmpty { perform(sockets.hold(socket, readiness), socket) }
     }
 
-    /// Whether ``stopReading(_:)`` was called, and ``readAgain(_:)`` not yet.
-    func isReadingStopped(_ socket: Int32) -> Bool { sockets.isReadingStopped(socket) }
+    func readAgain(_ socket: Int32) {
+        guard !context.defects.isDisjoint(with: [.watchedPauses, .readPauses, .sendingReads]) else { return }
+        paused[socket] = nil
+        perform(sockets.readAgain(socket), socket)
+    }
 
     /// Reads what libcurl was woken by, a byte in a pair of sockets or the count of an eventfd. See
     /// ``CurlDefects/unreadWakeups``.

@@ -14,12 +14,37 @@ package struct SocketTable {
     private struct Entry {
         /// The events registered in the set; `nil` if the socket is not in the set.
         var registered: Readiness?
-        /// Whether libcurl is watching the socket.
-        var isWanted = false
+        /// The events for which libcurl is watching the socket; `nil` if it is not.
+        var wanted: Readiness?
+        /// The events of which libcurl is not told for now, although it watches for them.
+        var held: Readiness = []
         /// Whether the closing of the socket will be reported.
         var isConnection = false
         /// Whether its connection is being made.
         var isConnecting = false
+
+        /// Of the events that libcurl watches for, those that it is told of; if there are none, the end of the connection is
+        /// watched for.
+        func told(of wanted: Readiness) -> Readiness {
+            let told = wanted.subtracting(held)
+            return told.isEmpty ? .ended : told
+        }
+
+        mutating func register(_ readiness: Readiness) -> Operation {
+            defer { registered = readiness }
+            switch registered {
+            case nil: return .add(readiness)
+            case readiness: return .none
+            default: return .modify(readiness)
+            }
+        }
+
+        /// Stops to watch for anything but the end of the connection, and for that, too, once it was reported.
+        mutating func stop() -> Operation {
+            guard registered == .ended else { return register(.ended) }
+            registered = nil
+            return .remove
+        }
     }
 
     /// Creates an empty table.
@@ -62,20 +87,15 @@ package struct SocketTable {
     /// Notes that libcurl is watching the socket.
     package mutating func want(_ socket: Int32, for readiness: Readiness) -> Operation {
         withEntry(socket) { entry in
-            entry.isWanted = true
-            defer { entry.registered = readiness }
-            switch entry.registered {
-            case nil: return .add(readiness)
-            case readiness: return .none
-            default: return .modify(readiness)
-            }
+            entry.wanted = readiness
+            return entry.register(entry.told(of: readiness))
         }
     }
 
     /// Notes that libcurl is no longer watching the socket.
     package mutating func release(_ socket: Int32) -> Operation {
         withEntry(socket) { entry in
-            entry.isWanted = false
+            entry.wanted = nil
             if entry.isConnection, !entry.isConnecting { return .none }
             defer { if entry.isConnection { entry.registered = nil } else { entry = Entry() } }
             return entry.registered == nil ? .none : .remove
@@ -84,7 +104,7 @@ package struct SocketTable {
 
     /// Whether libcurl is watching a socket that is ready. If not, ``ignore(_:)`` follows.
     package func isWanted(_ socket: Int32) -> Bool {
-        entries.indices.contains(Int(socket)) && entries[Int(socket)].isWanted
+        entries.indices.contains(Int(socket)) && entries[Int(socket)].wanted != nil
     }
 
     /// Notes that a socket became ready that libcurl is not watching.
@@ -96,25 +116,30 @@ package struct SocketTable {
         }
     }
 
-    /// Notes that libcurl does not read from a socket that it is watching for input only.
+    /// Notes that libcurl does not read from a socket that it is watching for input only, until it asks for events again.
     package mutating func stopReading(_ socket: Int32) -> Operation {
         withEntry(socket) { entry in
-            guard entry.isWanted, entry.registered == .readable || entry.registered == .ended else { return .none }
-            defer { entry.registered = entry.registered == .readable ? .ended : nil }
-            return entry.registered == .readable ? .modify(.ended) : .remove
+            guard entry.wanted != nil, entry.registered == .readable || entry.registered == .ended else { return .none }
+            return entry.stop()
         }
     }
 
-    /// Notes that libcurl may read again after ``stopReading(_:)``.
-    package mutating func readAgain(_ socket: Int32) -> Operation {
-        isReadingStopped(socket) ? want(socket, for: .readable) : .none
+    /// Holds back events of which libcurl must not be told, until ``readAgain(_:)``.
+    package mutating func hold(_ socket: Int32, _ readiness: Readiness) -> Operation {
+        withEntry(socket) { entry in
+            entry.held = readiness
+            guard let wanted = entry.wanted else { return .none }
+            let told = entry.told(of: wanted)
+            return told == .ended ? entry.stop() : entry.register(told)
+        }
     }
 
-    /// Whether ``stopReading(_:)`` was called, and libcurl has not asked for other events since.
-    package func isReadingStopped(_ socket: Int32) -> Bool {
-        guard isWanted(socket) else { return false }
-        let registered = entries[Int(socket)].registered
-        return registered == nil || registered == .ended
+    /// Notes that libcurl may read again after ``stopReading(_:)`` or ``hold(_:_:)``.
+    package mutating func readAgain(_ socket: Int32) -> Operation {
+        withEntry(socket) { entry in
+            entry.held = []
+            return entry.wanted.map { entry.register($0) } ?? .none
+        }
     }
 
     /// Whether the closing of a socket will be reported.
@@ -126,7 +151,7 @@ package struct SocketTable {
     package func isRead(_ socket: Int32) -> Bool {
         guard entries.indices.contains(Int(socket)) else { return false }
         let entry = entries[Int(socket)]
-        return entry.isWanted && entry.registered?.contains(.readable) == true
+        return entry.wanted != nil && entry.registered?.contains(.readable) == true
     }
 
     private mutating func withEntry<Result>(_ socket: Int32, _ body: (inout Entry) -> Result) -> Result {

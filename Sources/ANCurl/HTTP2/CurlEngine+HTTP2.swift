@@ -21,10 +21,7 @@ extension CurlEngine {
             return closeIfEnded(ready.number)
         }
         guard let monitor, ready.readiness != .writable else {
-            // The end of the connection waits behind what is not read.
-            if context.defects.contains(.readPauses), state.isReadingStopped(ready.number) {
-                return state.stopReading(ready.number)
-            }
+            guard let ready = withoutHeldInput(ready) else { return }
             if context.defects.contains(.unreadWakeups) { state.readWakeup(ready.number) }
             multi?.handle(ready)
             // A connection whose handshake ends in this turn may send cookies.
@@ -51,7 +48,7 @@ extension CurlEngine {
     /// request; it frees the descriptor then.
     private func closeIfEnded(_ socket: Int32) {
         guard Transfer.hasEnded(socket) else { return }
-        let users = active.values.filter { $0.state.connection.socket == socket }
+        let users = active.values.filter { $0.usedSocket == socket }
         guard users.isEmpty else { return users.forEach(state.noteChange) }
         state.retire(socket)
     }

@@ -16,7 +16,9 @@ extension Transfer {
         if let failure = state.failure ?? uploadError { return .failure(failure) }
         guard isComplete else { return .failure(transportError(code)) }
         guard !isStreamCut else { return .failure(streamError) }
-        guard state.parser.isComplete, !wasCut, state.receiving.chunks?.isComplete != false else {
+        // libcurl drops what it holds for a reader without room; see ``CurlDefects/readPauses``.
+        guard state.parser.isComplete, !wasCut, !state.receiving.isPaused, state.receiving.chunks?.isComplete != false
+        else {
             return .failure(failure(earlyEnd))
         }
         if let error = lengthError { return .failure(error) }
@@ -27,12 +29,14 @@ extension Transfer {
     /// Whether a body delimited by the end of the connection ended without the server's `close_notify`.
     private var wasCut: Bool { state.receiving.handshake?.isClosedByServer == false }
 
-    /// The error for a body over HTTP/2 or HTTP/3 whose size differs from the declared one, or from that of the server's
-    /// frames (RFC 9113 §8.1.1); `nil` for none.
+    /// The error for a body that is shorter than declared, or over HTTP/2 or HTTP/3 one whose size differs from the declared
+    /// one, or from that of the server's frames (RFC 9113 §8.1.1); `nil` for none.
     private var lengthError: TransportError? {
-        guard state.parser.framing.isMultiplexed else { return nil }
         let isBodiless = state.parser.framing.hasNoBody || exchange.request.method == .head
         let declared = isBodiless ? nil : state.parser.framing.contentLength
+        guard state.parser.framing.isMultiplexed else {
+            return declared.map { Int64(state.receiving.count) < $0 } == true ? failure(earlyEnd) : nil
+        }
         let sizes = [declared, state.connection.stream.flatMap { $0.isEnded ? Int64($0.bodySize) : nil }].compactMap(
             \.self)
         guard let wrong = sizes.first(where: { $0 != Int64(state.receiving.count) }) else { return nil }
@@ -102,7 +106,10 @@ extension Transfer {
     func reportEnd(_ result: Result<ResponseEnding, any Error>, to events: any ExchangeEventSink) {
         if exchange.sendsBody { events.receive(.uploadProgress(uploadProgress)) }
         if state.parser.isComplete { events.receive(.downloadProgress(downloadProgress)) }
-        let metrics = if case .success(let ending) = result { ending.metrics } else { measure() }
+        var metrics = if case .success(let ending) = result { ending.metrics } else { measure() }
+        if case .failure(let error as TransportError) = result, case .timedOut = error.reason {
+            metrics.hasTimedOut = true
+        }
         events.receive(.finished(metrics))
     }
 

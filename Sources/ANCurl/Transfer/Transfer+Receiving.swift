@@ -19,6 +19,8 @@ package struct TransferReceiving: ~Copyable {
     var isReading = false
     /// The number of bytes received of the body.
     package private(set) var count = 0
+    /// The number of bytes received of the framing of ``chunks``.
+    var framingCount = 0
     private var unread = Unread.none
     /// The decoder of a chunked response to a request with a body; `nil` for another response, which libcurl decodes.
     package var chunks: ChunkedBody?
@@ -29,6 +31,8 @@ package struct TransferReceiving: ~Copyable {
     var pace = ReportPace()
     /// Whether the next bytes must not be refused. See ``CurlDefects/fragilePauses``.
     var mustTake = false
+    /// Whether libcurl delivers what it has buffered in a later turn. See ``CurlDefects/latePauses``.
+    var isRestComing = false
 
     /// Creates the state of a response of which nothing was received.
     package init() {}
@@ -148,7 +152,15 @@ package struct TransferReceiving: ~Copyable {
 }
 
 extension Transfer {
+    /// Receives a line of a head or trailers. libcurl before 8.7 passes on together the trailers that arrive during a pause.
     func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
+        if state.parser.isComplete, let end = unsafe line.firstIndex(of: UInt8(ascii: "\n")), end + 1 < line.count {
+            guard unsafe receiveHeader(UnsafeRawBufferPointer(rebasing: line[...end])) == end + 1,
+                case let rest = unsafe UnsafeRawBufferPointer(rebasing: line[(end + 1)...]),
+                unsafe receiveHeader(rest) == rest.count
+            else { return 0 }
+            return line.count
+        }
         noteInput()
         if !state.parser.hasBegun {
             noteTLS()
@@ -258,9 +270,12 @@ extension Transfer {
     /// a response before the end of the request, but over HTTP/1.1 it stops reading at the end of the response. It
     /// never begins to wait for a response that arrived while the request was sent.
     func noteReadingEnded() {
-        guard exchange.sendsBody, !state.receiving.isReading, !isFinished, !state.receiving.isPaused,
-            !state.parser.framing.isMultiplexed
+        guard exchange.sendsBody, !state.receiving.isReading || isEndUnseen, !isFinished, !state.receiving.isPaused,
+            !state.receiving.isRestComing, !state.parser.framing.isMultiplexed
         else { return }
+        if state.receiving.isReading, let socket = usedSocket {
+            loop.notePaused(self, on: socket, holding: .readable)
+        }
         endResponse()
     }
 
@@ -282,7 +297,7 @@ extension Transfer {
     var isLostUnseen: Bool {
         guard loop.context.defects.contains(.unseenEnds), exchange.sendsBody, state.receiving.isAwaited,
             !state.receiving.isReading, state.sending.isPaused, !isFinished, !state.parser.framing.isMultiplexed,
-            let socket = state.connection.socket
+            let socket = usedSocket
         else { return false }
         return Self.hasEnded(socket)
     }
@@ -315,8 +330,8 @@ extension Transfer {
         if let length = state.parser.framing.contentLength { return length == Int64(state.receiving.count) }
         if let chunks = state.receiving.chunks { return chunks.isOver }
         if state.connection.stream != nil { return isStreamWhole }
-        guard let connection = state.connection.socket else { return false }
-        return !Self.hasEnded(connection)
+        guard let socket = usedSocket else { return false }
+        return !Self.hasEnded(socket)
     }
 
     /// Whether not all of the request's body was read.
@@ -363,6 +378,7 @@ extension Transfer {
             guard taken == content.count else { return taken }
         }
         state.receiving.chunks = chunks
+        state.receiving.framingCount += bytes.count - content.count
         for line in trailers {
             guard unsafe line.withUnsafeBytes({ unsafe receiveHeader($0) }) == line.count else { return 0 }
         }
@@ -396,18 +412,6 @@ extension Transfer {
             state.failure = CancellationError()
             return 0
         }
-    }
-
-    /// Makes libcurl offer the bytes again when the transfer is resumed. See CURLOPT_WRITEFUNCTION(3) and
-    /// ``CurlDefects/readPauses``.
-    private func pauseReceiving() -> Int {
-        state.receiving.pause()
-        if loop.context.defects.contains(.readPauses), !state.parser.framing.isMultiplexed,
-            let socket = state.connection.socket
-        {
-            loop.stopReading(socket)
-        }
-        return CCURL_WRITE_PAUSE
     }
 
     private func reportDownload() {

@@ -53,6 +53,8 @@ package struct TransferSending {
     package mutating func reply() -> Reply {
         undelivered = nil
         if body == .ended { return .end }
+        // libcurl before 8.7 may ask although it waits, and is told of the end of the pause only if it is one.
+        if body == .paused { return .pause }
         // Reporting the end here would make the truncated body appear complete. The connection is closed, or the stream
         // reset, instead.
         return isRefused || body == .lost ? .pause : .bytes
@@ -76,6 +78,13 @@ package struct TransferSending {
 
     /// Notes that the source has no bytes yet.
     package mutating func pause() { body = .paused }
+
+    /// Pauses although the source may have bytes. Returns whether that is new.
+    package mutating func pauseIfOpen() -> Bool {
+        guard body == .open else { return false }
+        body = .paused
+        return true
+    }
 
     /// Ends a pause, and returns whether there was one.
     package mutating func resume() -> Bool {

@@ -96,6 +96,7 @@ extension Transfer {
 
     /// Forgets the connection when the request is finished or repeated.
     func leaveConnection() {
+        endPause()
         leaveStream()
         stopExpectingSendFailure()
     }

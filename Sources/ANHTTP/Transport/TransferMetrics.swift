@@ -73,6 +73,9 @@ public struct TransferMetrics: Hashable, Sendable {
     /// metrics are those of the last one that ended with its response.
     public var segmentHistory: [SegmentChange] = []
 
+    /// Whether a time limit has ended the exchange.
+    package var hasTimedOut = false
+
     /// Creates metrics for an exchange that has not begun: all durations are zero or `nil`, and all numbers of bytes
     /// are 0.
     public init() {}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSystem
+import CCurl
+
+// What libcurl reads of a response over HTTP/1.1 whose reader has no room. Over HTTP/2 and HTTP/3, windows limit it.
+//
+// | libcurl | reads on | so that |
+// |---|---|---|
+// | 8.5 | always; the end of the connection drops what it holds | it is told of no input |
+// | 8.9 to 8.19 | as long as it may send | it may not send while it holds much |
+// | others | never | |
+
+extension Transfer {
+    /// Makes libcurl offer the bytes again when the transfer is resumed. See CURLOPT_WRITEFUNCTION(3),
+    /// ``CurlDefects/readPauses`` and ``CurlDefects/sendingReads``.
+    func pauseReceiving() -> Int {
+        state.receiving.pause()
+        let defects = loop.context.defects
+        if !defects.isDisjoint(with: [.readPauses, .sendingReads]), !state.parser.framing.isMultiplexed,
+            let socket = usedSocket
+        {
+            loop.notePaused(self, on: socket, holding: defects.contains(.readPauses) ? .readable : [])
+        }
+        return CCURL_WRITE_PAUSE
+    }
+
+    /// Whether libcurl holds so much of the response that it must not send. See ``CurlDefects/sendingReads``.
+    var isOverfull: Bool {
+        guard loop.context.defects.contains(.sendingReads), state.receiving.isPaused,
+            !state.parser.framing.isMultiplexed
+        else { return false }
+        let taken = state.receiving.count + state.receiving.framingCount
+        return handle.offset(CURLINFO_SIZE_DOWNLOAD_T) - Int64(taken) > Self.maximumHeldSize
+    }
+
+    /// What libcurl may hold, in bytes. It reads some 160 KB at a time.
+    private static let maximumHeldSize: Int64 = 1 << 20
+
+    /// Whether all bytes of the response were received that its head or its last chunk announces, although libcurl waits for
+    /// more. See ``CurlDefects/readPauses``.
+    var isEndUnseen: Bool {
+        guard loop.context.defects.contains(.readPauses), state.parser.isComplete else { return false }
+        return state.receiving.chunks?.isOver ?? (state.parser.framing.contentLength == Int64(state.receiving.count))
+    }
+
+    /// Notes that this transfer does not pause any more on the socket in use.
+    func endPause() {
+        if let socket = usedSocket, loop.paused[socket] === self { loop.readAgain(socket) }
+    }
+}
+
+extension CurlEngine {
+    /// Returns a ready socket without the events that are held back; `nil` if none is left. The end of the connection waits
+    /// behind what is not read.
+    func withoutHeldInput(_ ready: ReadyDescriptor) -> ReadyDescriptor? {
+        guard !state.paused.isEmpty, context.defects.contains(.readPauses), let transfer = state.paused[ready.number]
+        else { return ready }
+        guard ready.readiness.contains(.writable) else {
+            state.notePaused(transfer, on: ready.number, holding: [.readable, .writable])
+            return nil
+        }
+        return ReadyDescriptor(number: ready.number, readiness: .writable)
+    }
+
+    /// Pauses the sending of transfers of whose responses libcurl holds much.
+    func pauseOverfull() {
+        for transfer in state.paused.values where transfer.isOverfull && transfer.state.sending.pauseIfOpen() {
+            _ = transfer.handle.resume(receiving: false, sending: false)
+        }
+    }
+}
