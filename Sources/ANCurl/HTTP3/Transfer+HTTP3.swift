@@ -149,9 +149,9 @@ extension Transfer {
     func noteVersion() {
         let version = negotiatedVersion
         state.connection.version = version
-        guard !state.connection.isHTTP3, isRacing || exchange.version == .http3 else { return }
-        // The server may have been refused over QUIC.
+        // That of the other attempt, over QUIC or TCP, or of a resolver.
         state.connection.refusal = nil
+        guard !state.connection.isHTTP3, isRacing || exchange.version == .http3 else { return }
         state.alternative?.report(false)
     }
 

@@ -100,6 +100,8 @@ extension Transfer {
     }
 
     private var connectionKind: ConnectionReuse.Kind {
+        // That of a WebSocket must outlive libcurl's transfer, and serves no other.
+        guard exchange.webSocket == nil else { return .http1 }
         // The endpoints of Unix-domain sockets are the same for all connections to a path. A connection could not be
         // found in the table, and its waiting bytes not be noticed, before it is used again.
         if exchange.needsOwnConnection || exchange.options.connection.unixSocketPath != nil && !state.connection.isHTTP2

@@ -252,7 +252,7 @@ final class WebSocketConnection {
     /// Handles the end of the connection, which is an error before the server's close frame.
     private func receiveEnd(of transfer: Transfer) throws(End) -> Never {
         if phase == .refused { try endRefusal(of: transfer) }
-        if machine.isOpen { throw .failed(transfer.failure(transfer.earlyEnd)) }
+        if machine.isOpen { throw .failed(transfer.transportError(CURLE_GOT_NOTHING)) }
         throw .complete
     }
 

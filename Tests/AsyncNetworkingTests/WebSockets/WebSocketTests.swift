@@ -615,6 +615,39 @@ import Testing
         }
     }
 
+    @Test func `a server that closes because it was given no client certificate is named as the one who refuses`()
+        async throws
+    {
+        let root = try TestCertificateAuthority()
+        var tls = StubServer.TLS(try root.issue())
+        tls.clientAuthority = root.pemData
+        tls.requiresClientCertificate = false
+        try await StubServer.with(.init(tls: tls)) { server in
+            server.fallback { _ in .close }
+            let session = SessionManager {
+                $0.proxy = .none
+                $0.tls.trustRoots = .pem(root.pemData)
+            }
+            let request = try Request(url: url("wss://localhost:\(server.endpoint.port)/"))
+            let error = try await sessionError { try await session.withWebSocket(request) { _ in } }
+            #expect(error.reason == .tls(.clientCertificateRefused))
+        }
+    }
+
+    @Test func `a connection over a Unix-domain socket serves messages`() async throws {
+        let path = "/tmp/an-socket-\(UInt64.random(in: 0 ... .max))"
+        try await StubServer.with(.init(.unix(path: path))) { server in
+            server.fallback { _ in Script([.acceptWebSocket(), .echoMessages()]) }
+            let session = SessionManager { $0.connection.unixSocketPath = path }
+            let answer = try await session.withWebSocket("http://localhost/echo") { socket in
+                try await socket.send(.text("x"))
+                return try await socket.first { _ in true }
+            }
+            #expect(answer == .text("x"))
+            #expect(server.activity.requests.map(\.target) == ["/echo"])
+        }
+    }
+
     @Test func `cookies of the handshake are sent and stored, also those of refusals and redirects`() async throws {
         try await StubServer.with { server in
             server.route(
