@@ -150,10 +150,10 @@ extension Transfer {
     /// Whether an overloaded server reset the stream before its response, and the request may be sent again later, on the
     /// same connection. Node.js does so while the bodies of other streams fill its memory.
     var mayRepeatLater: Bool {
-        guard state.clock.connected != nil, state.connection.stream?.rejection == .overload, !state.parser.hasBegun
-        else {
-            return false
-        }
+        // libcurl may have read no part of a head that is followed by a reset.
+        guard state.clock.connected != nil, let stream = state.connection.stream, stream.rejection == .overload,
+            !stream.hasHead, !state.parser.hasBegun
+        else { return false }
         return exchange.mayBeRepeated && !state.sending.hasSentTrailers && state.repeating.mayMove(sendingAtMost: 10)
     }
 
