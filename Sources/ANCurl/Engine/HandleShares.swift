@@ -55,21 +55,29 @@ final class HandleShares: Sendable {
         try other.set(CURLOPT_COOKIEFILE, "")
     }
 
-    /// All cookies, including expired ones, with the paths by which they are sent. See CURLINFO_COOKIELIST(3).
-    private var stored: [Cookie] {
+    /// All cookies, including expired ones, with the paths by which they are sent.
+    private var stored: [Cookie] { lines.compactMap { cookie(String(decoding: $0, as: UTF8.self)) } }
+
+    /// The lines of all cookies, whose bytes are those that servers have sent. See CURLINFO_COOKIELIST(3).
+    private var lines: [[UInt8]] {
         var list: UnsafeMutablePointer<curl_slist>?
         guard unsafe ccurl_get_list(handle.raw, CURLINFO_COOKIELIST, &list) == CURLE_OK else { return [] }
         defer { unsafe curl_slist_free_all(list) }
-        var cookies: [Cookie] = []
+        var lines: [[UInt8]] = []
         var node = unsafe list
         while let current = unsafe node {
-            if let text = unsafe current.pointee.data, var cookie = unsafe Cookie(netscapeLine: String(cString: text)) {
-                if defects.contains(.rawCookiePaths) { cookie.path = Cookie.compared(cookie.path) ?? "/" }
-                cookies.append(cookie)
+            if let text = unsafe current.pointee.data {
+                unsafe lines.append(Array(UnsafeRawBufferPointer(start: text, count: strlen(text))))
             }
             unsafe node = unsafe current.pointee.next
         }
-        return cookies
+        return lines
+    }
+
+    private func cookie(_ line: String) -> Cookie? {
+        guard var cookie = Cookie(netscapeLine: line) else { return nil }
+        if defects.contains(.rawCookiePaths) { cookie.path = Cookie.compared(cookie.path) ?? "/" }
+        return cookie
     }
 
     /// Returns the value of the field `Cookie` that libcurl is given: the request's own, after the stored cookies if the
@@ -142,6 +150,20 @@ final class HandleShares: Sendable {
     /// Removes cookies.
     private func end(_ cookies: [Cookie]) {
         for line in cookies.flatMap(\.endingLines) { perform(line) }
+        let repaired = Set(cookies.lazy.filter(\.isRepaired).map(\.identity))
+        guard !repaired.isEmpty else { return }
+        for line in lines
+        where cookie(String(decoding: line, as: UTF8.self)).map({ repaired.contains($0.identity) }) == true {
+            // As Latin-1, in which each byte is a character.
+            let text = String(String.UnicodeScalarView(line.lazy.map { Unicode.Scalar($0) }))
+            for line in cookie(text)?.endingLines ?? [] {
+                let bytes = line.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) } + [0]
+                unsafe bytes.withUnsafeBufferPointer {
+                    unsafe try? handle.set(
+                        CURLOPT_COOKIELIST, pointer: UnsafeMutableRawPointer(mutating: $0.baseAddress))
+                }
+            }
+        }
     }
 
     /// Adds a cookie, replacing one with the same name, domain and path; the line `ALL` removes all cookies. See

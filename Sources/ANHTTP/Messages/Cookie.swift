@@ -6,14 +6,17 @@ public import FoundationEssentials
 public struct Cookie: Hashable, Sendable, CustomStringConvertible {
     /// The name of the cookie, which identifies it together with ``domain``, ``path`` and ``includesSubdomains``.
     ///
-    /// It must not be empty or contain `=`, `;` or control characters. A name that begins with `__Secure-` or `__Host-`
+    /// It must not be empty or contain `=`, `;`, control characters or U+FFFD. A name that begins with `__Secure-` or `__Host-`
     /// requires that ``isSecure`` is `true` and, for `__Host-`, that ``path`` is `/` and ``includesSubdomains`` is
     /// `false` (RFC 6265bis §4.1.3). `CookieStore.set(_:)` throws `SessionError.invalidCookie(name:)` otherwise. Some
     /// versions of libcurl, such as 7.88, compare names without regard to case.
     public var name: String
     /// The value of the cookie, possibly empty, sent unchanged; it is not percent-encoded or quoted. It must not
-    /// contain `;` or control characters; `CookieStore.set(_:)` throws `SessionError.invalidCookie(name:)` for a cookie
-    /// with such a value.
+    /// contain `;`, control characters or U+FFFD; `CookieStore.set(_:)` throws `SessionError.invalidCookie(name:)` for a
+    /// cookie with such a value.
+    ///
+    /// The replacement character U+FFFD stands for bytes of a `Set-Cookie` field that are no UTF-8, as those of Latin-1.
+    /// Requests send the bytes, but such a cookie cannot be saved or set, and is not sent with WebSocket handshakes.
     public var value: String {
         get { secret.value }
         set { secret.value = newValue }
@@ -99,7 +102,8 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible {
     package static func field(
         of cookies: [Cookie], for url: URL, below size: Int = maximumFieldSize
     ) -> (value: String?, isComplete: Bool) {
-        let matching = cookies.lazy.filter { $0.matches(url) && !$0.isExpired() }.prefix(maximumMatchCount)
+        let matching = cookies.lazy.filter { $0.matches(url) && !$0.isExpired() && !$0.isRepaired }
+            .prefix(maximumMatchCount)
             .map { (rank: ($0.path.utf8.count, $0.domain.utf8.count, $0.name.utf8.count), cookie: $0) }
             .sorted { $0.rank > $1.rank }
         var field: String?
@@ -122,8 +126,11 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible {
 
     /// Returns the host of a URL in the spelling that libcurl compares with the domains of cookies; `nil` if it is empty.
     package static func host(of url: URL) -> String? {
-        let host = HostName(url).text
-        return host.isEmpty ? nil : host
+        let host = HostName(url)
+        guard !host.text.isEmpty else { return nil }
+        // A name with a dot at its end is another one than without.
+        let isAbsolute = !host.isAddress && url.host(percentEncoded: false)?.utf8.last == UInt8(ascii: ".")
+        return isAbsolute ? host.text + "." : host.text
     }
 
     /// Returns whether a response of a host may have set the cookie (RFC 6265 §5.1.3).
@@ -213,7 +220,7 @@ extension Cookie {
     /// The line for a cookie file; `nil` if the cookie contains characters that the format cannot represent, or if
     /// libcurl would not store it.
     package var netscapeLine: String? {
-        guard !domain.isEmpty, path.utf8.first == UInt8(ascii: "/"), !name.isEmpty,
+        guard !isRepaired, !domain.isEmpty, path.utf8.first == UInt8(ascii: "/"), !name.isEmpty,
             domain.utf8.first != UInt8(ascii: "#"), hasPrefixAttributes,
             ![domain, path, name, value].contains(where: \.hasControlCharacters),
             !name.utf8.contains(where: { $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: ";") }),
@@ -221,6 +228,14 @@ extension Cookie {
         else { return nil }
         return line
     }
+
+    /// Whether a text has a replacement character, U+FFFD, which stands for bytes that are no UTF-8.
+    package var isRepaired: Bool {
+        [name, value, path].contains { $0.utf8.contains(0xEF) && $0.unicodeScalars.contains("\u{FFFD}") }
+    }
+
+    /// What identifies the cookie in a store.
+    package var identity: [String] { [name, domain, path, includesSubdomains ? "*" : ""] }
 
     private var line: String {
         let parts = [

@@ -47,6 +47,48 @@ import Testing
         }
     }
 
+    @Test func `cookies whose bytes are no UTF-8 are sent and removed, and not saved`() async throws {
+        try await StubServer.with { server in
+            let fields = ["n\u{E9}=1", "v=M\u{FC}ller", "p=1; Path=/\u{E9}", "plain=1"].map { "Set-Cookie: \($0)\r\n" }
+            let latin1 = fields.joined().unicodeScalars.map { UInt8($0.value) }
+            server.enqueue(
+                Script([
+                    .send(Data("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n".utf8) + latin1 + Data("\r\n".utf8)),
+                    .end(.close),
+                ]))
+            server.fallback { _ in .text("end") }
+            let manager = manager(for: server)
+            for _ in 0..<2 { _ = try await manager.get("x") }
+            #expect(cookies(server)[1] == ["n\u{E9}=1", "plain=1", "v=M\u{FC}ller"])
+            #expect(
+                await manager.cookies.export().split(separator: "\n").dropFirst().map { $0.suffix(7) } == ["plain\t1"])
+            let names = Set(await manager.cookies.all().map(\.name))
+            #expect(names == ["n\u{FFFD}", "v", "p", "plain"])
+            await manager.cookies.removeAll { $0.name != "plain" }
+            #expect(await manager.cookies.all().map(\.name) == ["plain"])
+            _ = try await manager.get("x")
+            #expect(cookies(server)[2] == ["plain=1"])
+            await #expect(throws: SessionError.self) {
+                try await manager.cookies.set(Cookie(name: "a", value: "M\u{FFFD}ller", domain: "example.com"))
+            }
+        }
+    }
+
+    @Test func `a host with a dot at its end has cookies of its own`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in
+                .reply(headers: ["Set-Cookie": "a=1; Path=/", "Set-Cookie": "b=2; Domain=site.test."])
+            }
+            let manager = manager(for: server, hosts: ["site.test.", "site.test"])
+            for url in ["http://site.test./", "http://site.test./", "http://site.test/"] {
+                _ = try await manager.get(url)
+            }
+            #expect(cookies(server) == [[], ["a=1", "b=2"], []])
+            let url = try #require(URL(string: "http://site.test./"))
+            #expect(await Set(manager.cookies.cookies(for: url).map(\.name)) == ["a", "b"])
+        }
+    }
+
     @Test func `a transport that wraps another one and returns its features has its cookies`() async throws {
         struct Wrapper: Transport {
             let base: any Transport
