@@ -180,13 +180,8 @@ struct CurlCommand {
                 added(field.name, shown == field.value ? field.valueBytes : Array(shown.utf8)))
         }
         if !cookies.isEmpty {
-            let value = rules.value(cookies.joined(separator: "; "), of: "Cookie")
-            // Without the sign, curl would read a file of this name, and up to 8.4 with an @ at the beginning.
-            if value.utf8.contains(UInt8(ascii: "=")), value.utf8.first != UInt8(ascii: "@") {
-                add("--cookie", value)
-            } else {
-                add("--header", "Cookie: \(value)")
-            }
+            // Those of the option --cookie are sent also after redirects to other hosts.
+            add("--header", "Cookie: \(rules.value(cookies.joined(separator: "; "), of: "Cookie"))")
         }
         // Fields that curl would add.
         func adds(_ name: HTTPField.Name, _ line: String) {

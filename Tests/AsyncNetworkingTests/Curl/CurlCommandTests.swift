@@ -295,11 +295,10 @@ import Testing
         #expect(text.contains(" --location --max-redirs 20 --proto-redir '=http,https' --cacert /ca.pem "))
     }
 
-    @Test(arguments: [("@a", "--header 'Cookie: @a=b'"), ("a", "--cookie a=b"), ("a@", "--cookie a@=b")])
-    func `a cookie is not the name of a file`(name: String, expected: String) async throws {
-        #expect(
-            try await command(.get, "http://a.example/", [.cookie: "\(name)=b"]) == "curl \(expected) http://a.example/"
-        )
+    @Test(arguments: ["@a", "a"])
+    func `a cookie is neither the name of a file nor sent to other hosts`(name: String) async throws {
+        let text = try await command(.get, "http://a.example/", [.cookie: "\(name)=b"])
+        #expect(text == "curl --header 'Cookie: \(name)=b' http://a.example/")
     }
 
     @Test func `a body too long for a command comes from standard input`() async throws {
