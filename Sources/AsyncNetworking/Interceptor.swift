@@ -275,7 +275,7 @@ extension Call {
     /// Counts what a request of an interceptor has sent.
     fileprivate mutating func count(_ copy: Call) {
         exchangeCount = max(exchangeCount, copy.exchangeCount)
-        limitStart = limitStart ?? copy.limitStart
+        limit = copy.limit ?? limit
         seen.formUnion(copy.seen)
     }
 

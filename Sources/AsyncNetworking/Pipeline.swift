@@ -489,8 +489,8 @@ struct Call: Sendable {
     var credentialOrigin: Origin?
     /// The session's uptime at the beginning.
     let start: Duration
-    /// Measures a time limit that an interceptor or a redirect sets; `nil` before the first one.
-    var limitStart: Stopwatch?
+    /// The time limit that an interceptor or a redirect has set last; `nil` before the first one.
+    var limit: TimeLimit?
     /// The events between the exchanges.
     var history = CallHistory()
     /// The response that was returned last; `nil` if a further request has failed, and without a monitor.

@@ -205,7 +205,7 @@ import Testing
         let error = try await sessionError { _ = try await manager.get("x") }
         #expect(error.isTimeout)
         let totals = transport.requests.compactMap(\.request.options?.timeouts.total)
-        #expect(totals == (byRedirect ? [.seconds(3)] : [.seconds(3), .seconds(1)]))
+        #expect(totals == [.seconds(3), .seconds(1)])
     }
 
     @Test(arguments: [0, 3])
@@ -356,6 +356,28 @@ import Testing
             task.resume()
             try await server.activity { $0.requests.count { $0.path == "/x" } == 2 }
             task.cancel()
+        }
+    }
+
+    @Test func `the time limit of the call ends a suspended download that waits to be retried`() async throws {
+        try await StubServer.with { server in
+            let pace = Script.Pace(bytes: 1, every: .milliseconds(5))
+            server.serve(ServedFile(StubServer.generatedBytes(100_000), pace: pace), at: "/x")
+            let directory = try TemporaryDirectory()
+            let manager = SessionManager(for: server) {
+                $0.retryPolicy = RetryPolicy(limit: 3)
+                $0.retryPolicy.backoff = Backoff(base: .milliseconds(1))
+            }
+            var request = try manager.request(.get, "x")
+            request.changeOptions { $0.timeouts.total = .milliseconds(300) }
+            request.timeout = .seconds(1)
+            let task = manager.download(request, to: .file("\(directory.path)/x"))
+            for await progress in task.downloadProgress where progress.completedBytes > 0 { break }
+            task.suspend()
+            let error = try await sessionError { _ = try await task.value }
+            #expect(error.isTimeout)
+            #expect(error.context?.timeLimit == .seconds(1))
+            #expect(server.activity.requests.count == 1)
         }
     }
 

@@ -142,6 +142,23 @@ import Testing
         #expect(transport.requests.count == 3)
     }
 
+    @Test func `a time limit that an interceptor of attempts sets limits the wait`() async throws {
+        let clock = ManualClock()
+        let (transport, routes) = (MockTransport(Self.unreachable), Routes())
+        let limiting = Intercepting { request, next in
+            var request = request
+            request.timeout = .seconds(7)
+            return try await next(request)
+        }
+        let manager = manager(transport, routes) {
+            ($0.clock, $0.attemptInterceptors) = (clock, [limiting])
+        }
+        async let error = sessionError { _ = try await manager.get("x") }
+        try await eventually { await routes.waiting == 1 }
+        #expect(try await clock.passWaits(1) == [.seconds(7)])
+        #expect(try await error.reason == .timedOut(.connectivity))
+    }
+
     @Test func `a request that has waited for a route is sent with the current token`() async throws {
         let (transport, routes) = (MockTransport(Self.unreachable, .text("end")), Routes())
         let authenticator = Authenticator(
@@ -167,7 +184,7 @@ import Testing
         let error = try await sessionError { [request] in _ = try await manager.data(for: request) }
         #expect(error.isConnectionFailure)
         let task = Task { try await manager.get("x") }
-        try await eventually { await routes.waiting == 1 }
+        try await eventually { await routes.waiting == (reason == .cannotResolve ? 2 : 1) }
         await routes.comeUp()
         #expect(try await task.value.text == "end")
         // With a route, it is the server that is missing.
@@ -188,15 +205,15 @@ import Testing
         try await task.value
     }
 
-    @Test func `a name that cannot be resolved waits for the default route`() async throws {
+    @Test func `a name that cannot be resolved waits for the default route or its host`() async throws {
         let unknown = MockResponse.failure(TransportError(.cannotResolve))
         let (transport, routes) = (MockTransport(unknown, .text("end")), Routes())
         let manager = manager(transport, routes)
         let task = Task { try await manager.get("x") }
-        try await eventually { await routes.waiting == 1 }
+        try await eventually { await routes.waiting == 2 }
         await routes.comeUp()
         #expect(try await task.value.text == "end")
-        #expect(await routes.targets == [.defaultRoute])
+        #expect(await routes.targets == [.defaultRoute, .host("a.example")])
     }
 
     @Test(arguments: ["stale-if-error=60", "stale-while-revalidate=60"])

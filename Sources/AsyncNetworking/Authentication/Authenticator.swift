@@ -445,6 +445,8 @@ extension Pipeline {
         _ call: inout Call
     ) async throws -> Authenticator.Ticket {
         report(.refreshingToken, of: &call)
+        var request = request
+        request.adoptTimeout(of: call)
         do {
             let ticket = try await waiting(upTo: request.timeLeft) { try await authenticator.renew(after: refused) }
             guard let ticket else { throw TransportError.unsent(request, after: request.expiredTimeout) }

@@ -26,7 +26,7 @@ extension Pipeline {
     /// host can be reached. An interceptor may have sent others before.
     func whenConnected(_ request: Request, _ call: inout Call, _ next: Next) async throws -> OpenResponse {
         let stopwatch = Stopwatch(clock)
-        var waits = 0
+        var (request, waits) = (request, 0)
         let earlier = call.seen
         call.seen = SeenRequests()
         defer { call.seen.formUnion(earlier) }
@@ -34,6 +34,7 @@ extension Pipeline {
             do {
                 return try await next(request, &call)
             } catch let error as TransportError {
+                request.adoptTimeout(of: call)
                 try await waitForRoute(after: error, of: request, &call, since: stopwatch, earlierWaits: waits)
                 waits += 1
             }
@@ -75,18 +76,17 @@ extension Pipeline {
 
     /// Returns the targets of which one must be reachable before a request can succeed; none if a route would not help.
     private func neededRoutes(_ request: Request, after error: TransportError) -> [ReachabilityTarget] {
-        switch error.reason {
-        case .cannotResolve: return [.defaultRoute]
-        case .cannotConnect(.unreachable): break
-        default: return []
-        }
+        let needsName = error.reason == .cannotResolve
+        guard needsName || error.reason == .cannotConnect(.unreachable) else { return [] }
         let context = error.context
         var failed = request
         // That of a redirect, for an interceptor around calls.
         if let url = URL(string: context.url), url.host() != nil { failed.url = url }
-        // That of a proxy.
-        if let host = context.host, host != failed.url.host() { return [.host(HostName(host).zonedText)] }
-        if let name = lookedUpName(failed) { return [.host(name.zonedText)] }
+        let proxy = context.host.flatMap { $0 == failed.url.host() ? nil : HostName($0) }
+        let name = proxy ?? lookedUpName(failed)
+        // A name of a network without a default route may become known.
+        if needsName { return [.defaultRoute] + (name.map { [.host($0.zonedText)] } ?? []) }
+        if let name { return [.host(name.zonedText)] }
         guard let address = context.address, let tried = IPAddress(address.host) else { return [.defaultRoute] }
         // A name may have other addresses than the one that was tried last.
         let overrides = request.options(inheriting: options).value.connection.hostOverrides

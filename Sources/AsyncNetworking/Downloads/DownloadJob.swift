@@ -134,7 +134,8 @@ extension SessionManager {
                     let response = try await pipeline.respond(to: next, &call)
                     var part = request
                     pipeline.limitAttempts(of: &part, call)
-                    segment.limitStart = call.limitStart
+                    part.adoptTimeout(of: call)
+                    segment.limit = call.limit
                     end = try await pipeline.read(response, of: call) { [part, next, segment] head, body in
                         try await write(head, body, to: file, by: task.core) { plan in
                             events.setSegmented(true)
@@ -171,7 +172,8 @@ extension SessionManager {
                     rest.prepare(&next)
                     try await pipeline.waitForRetry(after: error, hasProgress: rest.hasProgress, of: next, &call)
                     // A time limit may have ended the exchange of a suspended task.
-                    try await task.core.waitUntilRunning()
+                    next.adoptTimeout(of: call)
+                    try await pipeline.waitUntilRunning(task.core, toSend: next)
                 }
             }
         }
@@ -241,7 +243,7 @@ extension SessionManager {
                 guard try file.write(chunk) else {
                     return .next(try file.startOver(afterWrongRange: head.headers.first(.contentRange)))
                 }
-                try await core.waitUntilReadable()
+                try await core.waitUntilReadable(body)
             }
         } catch let error as TransportError {
             guard let rest = file.rest() else { throw error }

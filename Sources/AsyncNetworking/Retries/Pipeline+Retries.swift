@@ -40,9 +40,11 @@ extension Pipeline {
             do {
                 response = try await next(request, &call)
             } catch {
+                request.adoptTimeout(of: call)
                 try await waitForRetry(after: error, of: request, &call)
                 continue
             }
+            request.adoptTimeout(of: call)
             let isDecided = call.retries?.mayDecide(.success(response.head)) == true
             let ahead = isDecided ? readAhead(&response, to: request, &call) : nil
             let wait = try await decide(.success(response.head), on: request, &call)
@@ -198,9 +200,10 @@ extension Pipeline {
 extension OpenResponse {
     /// Receives the rest of a body that is collected, if its end was not awaited: the transport hands a response that might
     /// be discarded over before, and one of the program's own, or an interceptor, may return any as a stream, or change it
-    /// while it is read.
+    /// while it is read. That end may have come since, but not yet been decoded.
     fileprivate mutating func receiveBody(_ delivery: BodyDelivery) async throws {
-        guard case .collected(let limit) = delivery, !body.isWhole || body.isReplaced else { return }
+        let isDecoded = head.status.code < 300 || !head.headers.contains(.contentEncoding)
+        guard case .collected(let limit) = delivery, !body.isWhole || body.isReplaced || !isDecoded else { return }
         body = body.collected(as: try await body.collect(upTo: limit))
     }
 }

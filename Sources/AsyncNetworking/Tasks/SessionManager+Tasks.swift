@@ -122,7 +122,7 @@ extension SessionManager {
             var data = Data()
             for try await chunk in body {
                 try data.collect(chunk, upTo: limit)
-                try await core.waitUntilReadable()
+                try await core.waitUntilReadable(body)
             }
             // It may have been suspended before a body without content.
             try await core.waitUntilRunning()

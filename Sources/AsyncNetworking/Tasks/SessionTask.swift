@@ -274,7 +274,8 @@ public struct AnySessionTask: Hashable, Identifiable, Sendable {
     /// 256 KiB is still sent; until the body of the response is read, redirects and retries go on. The task may fail, but
     /// does not succeed. The idle timeout is paused only while the task holds up the transfer, because the buffer for the response
     /// (``ANHTTP/TransferOptions/streamBufferSize``) is full or a chunk of the request's body is due.
-    /// ``ANHTTP/Timeouts/total`` and `Request.timeout` are not paused, and the server may have timeouts of its own.
+    /// ``ANHTTP/Timeouts/total`` and `Request.timeout` are not paused, and the server may have timeouts of its own. If
+    /// ``ANHTTP/Timeouts/total`` ends the exchanges of a download in segments, it requests them again when it goes on.
     public func suspend() { core?.suspend() }
 
     /// Cancels the task, and returns without waiting for its end. Its value then throws `CancellationError`, unless the

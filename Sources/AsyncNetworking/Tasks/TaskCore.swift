@@ -34,10 +34,8 @@ package final class TaskCore: Sendable {
         /// The events so far, with the latest progress of each direction, and the latest details.
         fileprivate var log = EventLog<TaskEvent>()
         fileprivate var tracker = ProgressTracker()
-        /// When the time limits of the exchanges that have not ended expire.
-        fileprivate var timeLimits: [Int: Duration] = [:]
-        /// Whether a time limit has ended the exchange that ended last.
-        fileprivate var isOverdue = false
+        /// The exchanges that a time limit has ended.
+        fileprivate var overdue: Set<Int> = []
         /// The figures of the call; empty before it has ended.
         fileprivate var metrics = CallMetrics()
         fileprivate var observers: [UInt64: @Sendable (TaskEvent) -> Void] = [:]
@@ -247,23 +245,26 @@ package final class TaskCore: Sendable {
     ///
     /// - Throws: `CancellationError` if the task or the calling task is cancelled.
     package func waitUntilRunning() async throws {
-        try await waitUntilRunning(orOverdue: false)
+        try await waitUntilRunning(orEndOf: nil)
     }
 
     /// Returns when more of a response's body may be read: when the task is running, or a time limit has ended the exchange,
     /// of which the reader learns after the bytes that have arrived.
     ///
     /// - Throws: `CancellationError` if the task or the calling task is cancelled.
-    func waitUntilReadable() async throws {
-        try await waitUntilRunning(orOverdue: true)
+    func waitUntilReadable(_ body: ResponseBody) async throws {
+        try await waitUntilRunning(orEndOf: body.exchange)
     }
 
-    private func waitUntilRunning(orOverdue: Bool) async throws {
-        if state.withLock({ $0.machine.state == .running }) { return }
+    /// Whether the task is neither suspended nor queued.
+    var isRunning: Bool { state.withLock { $0.machine.state == .running } }
+
+    private func waitUntilRunning(orEndOf exchange: Int?) async throws {
+        if isRunning { return }
         let isRunning = await state.wait(among: \.waiters) { state in
             switch state.machine.state {
             case .running: true
-            case .suspended, .waiting: orOverdue && state.isOverdue ? true : nil
+            case .suspended, .waiting: exchange.map(state.overdue.contains) == true ? true : nil
             // The work is cancelled first, so that it finds its own Swift task cancelled and takes that for the reason.
             case .cancelling: state.isWorkStopped ? false : nil
             case .finished: false
@@ -389,8 +390,6 @@ extension TaskCore: CallEventSink {
             if position != nil { request.body = .none }
             let action = update { [request] state in
                 state.record(.exchange(exchange, .started(request)))
-                state.isOverdue = false
-                state.timeLimits[exchange] = request.options?.timeouts.total.map { time + $0.bounded }
                 state.tracker.beginExchange(
                     exchange, at: time, sendingFrom: position?.offset ?? 0, of: position?.total)
                 return state.machine.beginExchange()
@@ -405,9 +404,9 @@ extension TaskCore: CallEventSink {
                 state.tracker.noteHead(of: exchange)
                 state.record(.exchange(exchange, event))
             }
-        case .finished:
+        case .finished(let metrics):
             update { state in
-                state.isOverdue = state.timeLimits.removeValue(forKey: exchange).map { $0 <= time } ?? false
+                if metrics.hasTimedOut { state.overdue.insert(exchange) }
                 state.record(sent: state.tracker.endExchange(exchange, at: time))
                 state.record(.exchange(exchange, event))
             }

@@ -9,8 +9,8 @@ extension Request {
     /// It includes all attempts, redirects and challenges, the waits between them, interceptors, and the reading of the
     /// response's body until its last byte has been received, also while a task is suspended or a WebSocket connection is
     /// open. It does not include the time
-    /// before a task first runs, nor deserialization. All requests of a download are one call; an event source measures
-    /// each request anew.
+    /// before a task first runs, nor deserialization. All requests of a download are one call; an event source, and
+    /// WebSocket connections that are made again, measure each request anew.
     ///
     /// An interceptor or a redirect policy can change it, but not remove it: a request without a limit keeps that of the
     /// call. If the call had none, the time is measured from the first interceptor or redirect that sets one, also
@@ -92,6 +92,15 @@ extension Request {
         return request
     }
 
+    /// Takes over the limit that an interceptor or a redirect has set for the request on its way.
+    @inline(never)
+    mutating func adoptTimeout(of call: Call) {
+        guard let limit = call.limit else { return }
+        var limits = self[TimeLimits.self] ?? TimeLimits()
+        limits.call = limit
+        self[TimeLimits.self] = limits
+    }
+
     /// Limits all attempts of the call together.
     @inline(never)
     mutating func limitAttempts(to deadline: Duration, since start: Stopwatch) {
@@ -148,10 +157,12 @@ extension Call {
     /// Begins to measure the time limit that an interceptor or a redirect has set, for all attempts together.
     @inline(never)
     mutating func measureTimeout(of request: inout Request, on clock: any Clock<Duration>) {
-        guard let limit = request[TimeLimits.self]?.call, limit.stopwatch == nil else { return }
-        let stopwatch = limitStart ?? Stopwatch(clock)
-        limitStart = stopwatch
-        request[TimeLimits.self]?.call?.stopwatch = stopwatch
+        guard var limit = request[TimeLimits.self]?.call else { return }
+        if limit.stopwatch == nil {
+            limit.stopwatch = self.limit?.stopwatch ?? Stopwatch(clock)
+            request[TimeLimits.self]?.call = limit
+        }
+        self.limit = limit
     }
 }
 
@@ -162,6 +173,16 @@ extension Pipeline {
     func limitToTimeLeft(_ request: inout Request) throws(TransportError) {
         if let ownClock { request.sessionClock = ownClock }
         try request.limitToTimeLeft()
+    }
+
+    /// Returns when a task is running that is about to send a request of its call.
+    ///
+    /// - Throws: `TransportError.timedOut` if the time of the request is over before, and `CancellationError` if the task, the
+    ///   calling task or the call is cancelled.
+    func waitUntilRunning(_ core: TaskCore, toSend request: Request) async throws {
+        if core.isRunning { return }
+        let end: Void? = try await waiting(upTo: request.timeLeft) { try await core.waitUntilRunning() }
+        if end == nil { throw TransportError.unsent(request, after: request.expiredTimeout) }
     }
 }
 
@@ -194,7 +215,8 @@ private struct TimeLimits: RequestAttribute, Sendable {
     var expired: Duration? { next.flatMap { $0.left == .zero ? $0.duration : nil } }
 }
 
-private struct TimeLimit: Sendable {
+/// The limit of a call, or of its attempts.
+struct TimeLimit: Sendable {
     let duration: Duration
     /// Measures the time since the limit began to apply; `nil` before that.
     var stopwatch: Stopwatch?

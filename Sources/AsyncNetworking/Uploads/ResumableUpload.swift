@@ -95,6 +95,9 @@ package struct ResumableUpload: Sendable {
         case finishAsLocated
         /// Ends the upload with an error.
         case fail(SessionError.UploadFailure)
+
+        /// Whether the upload has ended without an error.
+        var isEnd: Bool { self == .finish || self == .finishAsLocated }
     }
 
     /// Creates an upload before its first request.

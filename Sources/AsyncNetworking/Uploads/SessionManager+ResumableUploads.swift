@@ -110,7 +110,7 @@ private final class UploadJob {
         var action = machine.resume(now: now)
         var (last, located): (Response<Data>?, Response<Data>?)
         while true {
-            try await record?.note(machine.recorded)
+            if !action.isEnd { try await record?.note(machine.recorded) }
             switch action {
             case .send(let message):
                 call.seen = SeenRequests()
@@ -182,9 +182,10 @@ private final class UploadJob {
     private func send(
         _ message: UploadMessage, after previous: Request, _ call: inout Call
     ) async throws -> Response<Data> {
-        try await core.waitUntilRunning()
-        try source.check()
         var request = request(message, after: previous)
+        request.adoptTimeout(of: call)
+        try await pipeline.waitUntilRunning(core, toSend: request)
+        try source.check()
         if let range = message.exchange.range, let digest = message.digest {
             let field = try await source.digestField(range, by: digest)
             request.headers[field.name] = field.value
@@ -306,6 +307,8 @@ private final class UploadJob {
 
     private func end(with response: Response<Data>?) async throws -> Response<Data> {
         try await core.waitUntilRunning()
+        // Emptied only now: the process may end while the task is suspended.
+        try await record?.note(machine.recorded)
         guard let response else {
             throw TransportError(.internalInconsistency("An upload ended without a response."))
         }

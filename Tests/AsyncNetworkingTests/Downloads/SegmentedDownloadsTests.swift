@@ -697,6 +697,21 @@ private final class Counter: Sendable {
         }
     }
 
+    @Test func `the time limit of the call ends a suspended download`() async throws {
+        try await StubServer.with { server in
+            server.serve(ServedFile(Self.bytes, pace: Script.Pace(bytes: 100, every: .milliseconds(5))))
+            let manager = SessionManager(for: server)
+            var request = try manager.request(.get, "file")
+            request.timeout = .milliseconds(500)
+            let task = manager.download(request, to: .file(file), options: Self.options())
+            for await progress in task.progress where progress.completedBytes > 0 { break }
+            task.suspend()
+            let error = try await sessionError { _ = try await task.value }
+            #expect(error.isTimeout)
+            #expect(error.context?.timeLimit == .milliseconds(500))
+        }
+    }
+
     @Test func `a segment that cannot be written fails the download`() async throws {
         try await StubServer.with { server in
             server.serve(ServedFile(Self.bytes, pace: Self.pace))

@@ -639,6 +639,28 @@ import Testing
         }
     }
 
+    @Test func `the time limit ends an upload that is suspended between two requests`() async throws {
+        try await StubServer.with(Self.options) { stub in
+            let server = UploadServer(.tus, length: 1_000, on: stub)
+            stub.route("/up", method: "POST", .reply(status: 201, headers: ["Location": "/u/1"]))
+            stub.route("/u/1", method: "PATCH", server.complete)
+            let manager = Self.manager(stub)
+            var request = try manager.request(.post, "up", body: .bytes(Data(count: 1_000)))
+            request.timeout = .milliseconds(500)
+            let task = manager.makeUploadTask(for: request, options: .resumable)
+            let suspending = Task {
+                for await case .exchange(_, .started(let request)) in task.events where request.method == .post {
+                    task.suspend()
+                }
+            }
+            task.resume()
+            let error = try await sessionError { _ = try await task.value }
+            await suspending.value
+            #expect(error.isTimeout)
+            #expect(!stub.activity.requests.contains { $0.method == "PATCH" })
+        }
+    }
+
     // MARK: Without connections
 
     /// A tus server at a.example with an upload at another URL, which accepts each part.

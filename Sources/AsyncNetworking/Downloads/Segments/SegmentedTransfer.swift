@@ -303,7 +303,7 @@ final class SegmentedTransfer {
         for piece in file.pieces?.due(in: range, of: plan.done) ?? [] {
             guard let digests = file.pieces?.digests else { return }
             let range = digests.range(of: piece)
-            let found = try await file.digest(of: range, by: digests.algorithm) { try await core.waitUntilRunning() }
+            let found = try await file.digest(of: range, by: digests.algorithm) { try await waitUntilRunning() }
             let verdict = file.pieces?.judge(piece, found) ?? .right
             guard verdict != .right else {
                 wrongPieces[piece] = nil
@@ -352,7 +352,7 @@ final class SegmentedTransfer {
         // Of a response that goes on over others' bytes, not all are there.
         guard worker.state == .ending, let range = worker.received else { return }
         for expected in trailers.contentDigests {
-            let found = try await file.digest(of: range, by: expected.algorithm) { try await core.waitUntilRunning() }
+            let found = try await file.digest(of: range, by: expected.algorithm) { try await waitUntilRunning() }
             guard found != expected else { continue }
             throw SessionError.digest(expected: expected, found: found, path: file.job.path, url: file.request.url)
         }
@@ -480,7 +480,7 @@ final class SegmentedTransfer {
 
     private func waitUntilRunning() async throws {
         let time = stopwatch.elapsed
-        try await core.waitUntilReadable()
+        try await pipeline.waitUntilRunning(core, toSend: request)
         if stopwatch.elapsed - time > .milliseconds(50) { progress.interrupt() }
     }
 
