@@ -62,9 +62,9 @@ extension HTTPFields {
     ///
     /// - Parameter token: The token, without the word `Bearer`.
     /// - Throws: ``TransportError/Reason/invalidRequest(_:)`` if the token is empty or contains anything but visible
-    ///   ASCII characters. The fields are unchanged then.
+    ///   ASCII characters; the fields are unchanged then. The mark `…` that replaces a token in a recording is accepted.
     public mutating func setBearerAuthorization(_ token: String) throws(TransportError) {
-        guard !token.isEmpty, token.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) else {
+        guard !token.isEmpty, token == Redaction.mark || token.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) else {
             throw TransportError(.invalidRequest(.headerValue(name: "Authorization")))
         }
         self[.authorization] = "Bearer " + token

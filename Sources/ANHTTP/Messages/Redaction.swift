@@ -16,7 +16,7 @@ package import HTTPTypes
 /// A name is secret if one of its words, or several words in succession, are among the ``names``: `access_token`,
 /// `accessToken`, `X-Access-Token` and `access-tokens` are, by the word `token`. A word that ends with `apikey`, `passwd`,
 /// `password`, `secret` or `token`, such as `refreshtoken`, is secret if that ending is among them. Other text, XML, and bytes that are not
-/// text are not examined. A body in the content coding `gzip` or `deflate` is recorded decompressed, and of one in another coding nothing.
+/// text are not examined. Neither `token_type` nor numbers of tokens, such as `total_tokens`, are secret. A body in the content coding `gzip` or `deflate` is recorded decompressed, and of one in another coding nothing.
 public struct Redaction: Hashable, Sendable {
     /// The secret names, in lower case and without separators; by default those of ``standard``.
     public var names: Set<String>
@@ -64,6 +64,8 @@ public struct Redaction: Hashable, Sendable {
         // No program chooses such a name, which would take long to look up.
         guard !name.utf8.hasLongCombiningRun else { return true }
         let words = Self.words(of: name)
+        // RFC 6749 §7.1.
+        if words == ["token", "type"] { return false }
         for start in words.indices {
             var joined = ""
             for word in words[start...].prefix(3) {
@@ -73,6 +75,9 @@ public struct Redaction: Hashable, Sendable {
         }
         return false
     }
+
+    /// Whether a number with a name says how many tokens there are, as those of language models.
+    private static func isCount(_ name: String) -> Bool { words(of: name).dropFirst().last == "tokens" }
 
     /// Whether a word is secret, also in the plural and with a number at its end, as in `passwords2`.
     private func isSecret(_ word: String) -> Bool {
@@ -376,6 +381,8 @@ public struct Redaction: Hashable, Sendable {
         /// The last string and the last literal before a colon, each of which may be the name of the member.
         var (string, literal): (ArraySlice<UInt8>?, ArraySlice<UInt8>?)
         var hiddenNames = 0
+        /// Whether the hidden value may be a number of tokens.
+        var isCount = false
         var mayHaveComments = !isComment
         /// Whether a value or a name may begin, perhaps with an apostrophe: not after the end of a container or a word.
         var mayBegin = true
@@ -388,6 +395,7 @@ public struct Redaction: Hashable, Sendable {
                 // The order of members with hidden values says nothing of their names.
                 if depth == nil, [string, literal].contains(where: { $0.map { hides(Self.string($0)) } ?? false }) {
                     (depth, hiddenNames) = (0, 0)
+                    isCount = [string, literal].contains { $0.map { Self.isCount(Self.string($0)) } ?? false }
                 }
                 (string, literal) = (nil, nil)
             case UInt8(ascii: "{"), UInt8(ascii: "["):
@@ -443,6 +451,7 @@ public struct Redaction: Hashable, Sendable {
                         hiddenNames += 1
                         result += "\"\(Self.mark)\(hiddenNames)\"".utf8
                     }
+                case 0? where isCount && !isString && Self.hidden(token).count == 1: result += token
                 case _?: result += isString ? Self.hiddenText : Self.hidden(token)
                 }
             }

@@ -145,7 +145,7 @@ final class MockExchange: ResponseBodySource {
                 }
             }
         }
-        try await limits.wait(in: .request, isActive: true) { [state] in
+        let send = { @Sendable [state] in
             let writer = RequestBodyWriter { chunk in
                 let count = written.withLock { written in
                     written.append(chunk)
@@ -164,6 +164,9 @@ final class MockExchange: ResponseBodySource {
                 guard !(error is CancellationError && isCancelled.withLock(\.self)) else { throw error }
                 throw TransportError(.requestBody(error as? TransportError.RequestBodyFailure ?? .source(error)))
             }
+        }
+        try await limits.wait(in: .request, isActive: true) { [transport, request] in
+            try await transport.untilEnd(of: request, send)
         }
         let body = written.withLock { $0 }
         guard !isFull() else { return body }

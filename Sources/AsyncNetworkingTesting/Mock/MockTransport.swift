@@ -275,6 +275,18 @@ public final class MockTransport: Transport {
         throw TransportError(.shutDown)
     }
 
+    /// Runs a closure that is cancelled when the request is not accepted any more.
+    ///
+    /// - Throws: The error of the closure, or that of ``hang(_:)``.
+    func untilEnd(of request: Request, _ work: @escaping @Sendable () async throws -> Void) async throws {
+        try await withThrowingTaskGroup { group in
+            group.addTask { try await work() }
+            group.addTask { [self] in try await hang(request) }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+    }
+
     /// Waits for a duration on the transport's clock.
     func pause(_ duration: Duration) async throws {
         try await clock.sleep(for: duration.bounded)

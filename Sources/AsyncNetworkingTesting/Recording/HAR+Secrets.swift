@@ -45,7 +45,7 @@ extension HAR {
 extension HAR {
     /// Returns the bytes of a body in Base64, without the content coding that its fields name.
     private static func content(_ text: String, _ headers: [Pair]) -> Data? {
-        guard let bytes = Data(base64Encoded: text) else { return nil }
+        guard let bytes = Data(wrappedBase64: text) else { return nil }
         let codings = headers.fields.contentCodings
         guard codings.count == 1, let content = content([UInt8](bytes), coding: codings[0]) else { return bytes }
         return Data(content.bytes)

@@ -134,7 +134,9 @@ public final class RecordingTransport: Transport {
     /// Returns a request whose body is in memory, and the body: a pipe can be read once, and a file may have other bytes
     /// when it is read again.
     private func read(_ request: Request, by reader: MockTransport) async throws -> (Request, Data) {
-        try await reader.open(request, delivery: .streamed, reporting: nil).close()
+        try await replay.untilEnd(of: request) {
+            try await reader.open(request, delivery: .streamed, reporting: nil).close()
+        }
         let (body, trailers) = (reader.requests[0].body, reader.requests[0].trailers)
         var request = request
         // The closure was called for the bytes that were read, which are those that are sent.
@@ -265,6 +267,8 @@ private final class RecordedBody: ResponseBodySource {
         /// Whether the bytes are not passed on, so that the error does not matter.
         var isUnused = false
         var isRecorded = false
+
+        var isUnread: Bool { !isRecorded && data.isEmpty && !isUnused && error == nil }
     }
 
     init(base: ResponseBody, _ record: @escaping @Sendable (Data, Extent, TransferMetrics?, (any Error)?) -> Void) {
@@ -302,6 +306,8 @@ private final class RecordedBody: ResponseBodySource {
     }
 
     func close() async {
+        // A replay hands it over, too, although nobody reads it.
+        if base.isWhole, state.withLock(\.isUnread) { _ = try? await collect(upTo: .max) }
         let (data, isUnused, error) = state.withLock { state in
             defer { state.isRecorded = true }
             return (state.isRecorded ? nil : state.data, state.isUnused, state.isUnused ? nil : state.error)

@@ -47,6 +47,11 @@ public struct ReplayTransport: Transport {
     /// Throws if a request is not accepted any more.
     func checkRunning(_ request: Request) throws(TransportError) { try mock.checkRunning(request) }
 
+    /// Runs a closure that is cancelled when the request is not accepted any more.
+    func untilEnd(of request: Request, _ work: @escaping @Sendable () async throws -> Void) async throws {
+        try await mock.untilEnd(of: request, work)
+    }
+
     /// The requests that were recorded and not replayed, as `GET http://a.example/`; empty if all were.
     public var unused: [String] { cassette.unused }
 
@@ -99,12 +104,19 @@ public struct ReplayFailure: LocalizedError, Hashable, Sendable, CustomStringCon
     public var errorDescription: String? { description }
 }
 
+extension HAR.Content {
+    fileprivate var isBase64: Bool { encoding?.lowercased() == "base64" }
+}
+
 extension HAR.Entry {
     /// The reason why the exchange cannot be replayed, as a sentence; `nil` if it can, at least in part.
     var obstacle: String? {
         // A status of other than three digits is not one of HTTP.
         guard error == nil, (100...999).contains(response.status) else {
             return "\(request.line) failed when it was recorded: \(error ?? "for an unknown reason")"
+        }
+        if response.content.isBase64, Data(wrappedBase64: response.content.text ?? "") == nil {
+            return "The recorded body of \(request.line) is no Base64."
         }
         return nil
     }
@@ -113,7 +125,7 @@ extension HAR.Entry {
     /// that of an error or a redirect is not missed.
     var isPartial: Bool {
         if response.content.isTruncated == true { return true }
-        guard response.content.text == nil, response.content.size > 0 else { return false }
+        guard response.content.text == nil, max(response.content.size, response.bodySize) > 0 else { return false }
         return request.method != "HEAD" && response.status < 300 && response.status != 204
     }
 
@@ -273,7 +285,14 @@ extension HAR {
 
 extension HAR.PostData {
     /// The bytes of the body.
-    fileprivate var bytes: Data { encoding == nil ? Data(text.utf8) : Data(base64Encoded: text) ?? Data() }
+    fileprivate var bytes: Data { encoding == nil ? Data(text.utf8) : Data(wrappedBase64: text) ?? Data() }
+}
+
+extension Data {
+    /// Decodes Base64 with line breaks, as editors and command-line tools write it; `nil` for other text.
+    init?(wrappedBase64 text: String) {
+        self.init(base64Encoded: String(text.filter { !$0.isWhitespace }))
+    }
 }
 
 extension HAR.Request {
@@ -369,7 +388,7 @@ extension MockResponse {
     init(_ entry: HAR.Entry) {
         let content = entry.response.content
         let text = content.text ?? ""
-        let body = content.encoding == "base64" ? Data(base64Encoded: text) ?? Data() : Data(text.utf8)
+        let body = content.isBase64 ? Data(wrappedBase64: text) ?? Data() : Data(text.utf8)
         var headers = entry.response.headers.fields
         if !body.isEmpty {
             let digests = ["Content-Digest", "Repr-Digest", "Digest", "Content-MD5"]

@@ -741,8 +741,12 @@ import Testing
             var usage: [String: Int]
             var session: [String: String]
             var auth: Bool
+            var pin: Int
+            var token_type: String
+            var refresh_tokens: [Int]
         }
-        let body = Data(#"{"usage":{"prompt_tokens":9},"session":{"id":"SECRET"},"auth":true}"#.utf8)
+        let usage = #"{"usage":{"prompt_tokens":9},"session":{"id":"SECRET"},"auth":true,"pin":1234,"#
+        let body = Data((usage + #""token_type":"Bearer","refresh_tokens":[7]}"#).utf8)
         let fields: HTTPFields = [
             .contentType: "application/json", .contentLength: "\(body.count)",
             .contentDigest: "sha-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:",
@@ -750,7 +754,9 @@ import Testing
         let transport = MockTransport(.data(body, headers: fields))
         _ = try await recording(transport).get("a")
         let response = try await replaying().get("a")
-        let expected = Answer(usage: ["prompt_tokens": 0], session: ["id": "…"], auth: true)
+        let expected = Answer(
+            usage: ["prompt_tokens": 9], session: ["id": "…"], auth: true, pin: 0, token_type: "Bearer",
+            refresh_tokens: [0])
         #expect(try JSONDecoder().decode(Answer.self, from: response.value) == expected)
         #expect(response.head.headers[.contentLength] == "\(response.value.count)")
         #expect(response.head.headers[.contentDigest] == nil)
