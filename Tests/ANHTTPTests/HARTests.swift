@@ -61,6 +61,14 @@ import Testing
             response: HAR.Response(ResponseHead(status: .ok, url: url)), timings: HAR.Timings())
     }
 
+    @Test(.timeLimit(.minutes(1))) func `the time for a page grows with its text`() throws {
+        var entry = try Self.entry("/")
+        entry.response.content.text = String(repeating: "<b>", count: 300_000)
+        #expect(try HAR(entries: [entry]).html(title: "<t>").utf8.count > 2_000_000)
+        #expect("a<\u{301}b<".replacing(each: "<", with: "&lt;") == "a&lt;\u{301}b&lt;")
+        #expect("".replacing(each: "<", with: "x") == "" && "aaa".replacing(each: "aa", with: "b") == "ba")
+    }
+
     @Test func `an archive is read as it was written`() throws {
         let archive = HAR(entries: [try Self.entry("/a?b=1&c"), try Self.entry("/\"<>…")])
         let read = try HAR(archive.data())

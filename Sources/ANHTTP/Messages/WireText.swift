@@ -56,9 +56,10 @@ extension StringProtocol {
         ).map { Substring($0) }
     }
 
-    /// Returns the text with another one in place of each sequence of Unicode scalars.
+    /// Returns the text with another one in place of each sequence of Unicode scalars, which in UTF-8 is found as bytes:
+    /// a string copies what it has at each scalar that is added.
     package func replacing(each text: String, with other: String) -> String {
-        String(String(self).unicodeScalars.replacing(text.unicodeScalars, with: other.unicodeScalars))
+        String(decoding: Array(utf8).replacing(Array(text.utf8), with: other.utf8), as: UTF8.self)
     }
 }
 
