@@ -83,7 +83,7 @@ let package = Package(
             name: "AFNetworking",
             dependencies: ["AsyncNetworking", "AsyncNetworkingImages", "AsyncNetworkingXML", "ANSystem", httpTypes],
             swiftSettings: settings),
-        .target(name: "AsyncNetworkingXML", dependencies: ["AsyncNetworking"], swiftSettings: settings),
+        .target(name: "AsyncNetworkingXML", dependencies: ["AsyncNetworking", "ANSystem"], swiftSettings: settings),
         .target(
             name: "AsyncNetworkingImages",
             dependencies: [
@@ -209,7 +209,9 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "AsyncNetworkingXMLTests",
-            dependencies: ["AsyncNetworkingXML", "AsyncNetworking", "AsyncNetworkingTesting", "FuzzTargets"],
+            dependencies: [
+                "AsyncNetworkingXML", "AsyncNetworking", "AsyncNetworkingTesting", "FuzzTargets", "TestSupport",
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "AsyncNetworkingImagesTests",

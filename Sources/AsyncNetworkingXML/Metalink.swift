@@ -194,7 +194,8 @@ private final class MetalinkReader: NSObject, XMLParserDelegate {
             guard file.digests.count < Metalink.maximumDigests else { throw Problem("too many digests", text) }
             file.digests.append(try Self.digest(text, algorithm))
         case ["metalink", "file", "pieces", "hash"]:
-            guard let pieces = file.pieces.last, let algorithm = pieces.algorithm else { break }
+            // A copy of the values would make each addition copy them.
+            guard let algorithm = file.pieces.last.flatMap({ $0.algorithm }) else { break }
             file.pieces[file.pieces.count - 1].values.append(try Self.digest(text, algorithm).value)
         case ["metalink", "file", "url"]:
             let priority = attributes["priority"].map { Self.number($0) } ?? Self.lowestPriority

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANSystem
 public import AsyncNetworking
 public import Foundation
 public import FoundationXML
@@ -14,7 +15,7 @@ public import FoundationXML
 ///
 /// The document has been inspected: it is valid UTF-8 with characters permitted in XML, has at most 10,000,000 bytes
 /// (the limit of libxml2), declares no entities, notations and default attributes, and its elements are nested at most
-/// 256 levels deep and have at most 1,000 attributes each. External files and URLs are not read.
+/// 256 levels deep and have at most 1,000 attributes each; it has at most 50,000 different names. External files and URLs are not read.
 ///
 /// A document is well-formed by XML 1.0, also if libxml2 warns about it: for example because it has version 1.1, a
 /// prefix that is not declared, or a namespace that is not an absolute URI. A reference to an entity that only an
@@ -87,7 +88,7 @@ public struct XMLContent: Sendable {
         try checkWellFormed()
         let safe = options.subtracting(Self.unsafeOptions).union(.nodeLoadExternalEntitiesNever)
         do {
-            return try XMLTree(of: inspection.treeDocument, options: safe)
+            return try LibXML2.silently { try XMLTree(of: inspection.treeDocument, options: safe) }
         } catch {
             throw failure(code: (error as NSError).code, line: 0, column: 0)
         }

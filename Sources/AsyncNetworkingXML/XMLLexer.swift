@@ -6,6 +6,10 @@ import Foundation
 /// A lexer for the bytes of a document, with a position that moves past pieces of markup.
 struct XMLLexer: Sendable {
     let bytes: [UInt8]
+    /// The hash values of the names so far.
+    private var names: Set<Int> = []
+    /// The maximum number of different names, which libxml2 before 2.12 searches in a table of limited size.
+    static let maximumNames = 50_000
     private(set) var position = 0
 
     /// The length in bytes at which libxml2 cuts names and the literals of document types (`XML_MAX_NAME_LENGTH`).
@@ -67,17 +71,20 @@ struct XMLLexer: Sendable {
                 isCutOff ? .unexpectedEnd : .malformed(code: Code.invalidEncoding.rawValue),
                 offset: error.byteOffsets.lowerBound)
         }
-        for (offset, byte) in bytes.enumerated() where byte < 0x20 || byte == 0xEF {
+        let span = bytes.span
+        var offset = 0
+        while offset < span.count {
             let isCharacter =
-                switch byte {
-                case 0x09, 0x0A, 0x0D: true
+                switch span[offset] {
+                case 0x09, 0x0A, 0x0D, 0x20..<0xEF, 0xF0...: true
                 // U+FFFE and U+FFFF.
-                case 0xEF: !(bytes[offset + 1] == 0xBF && bytes[offset + 2] >= 0xBE)
+                case 0xEF: !(span[offset + 1] == 0xBF && span[offset + 2] >= 0xBE)
                 default: false
                 }
             guard isCharacter else {
                 throw .refusal(.malformed(code: Code.invalidCharacter.rawValue), offset: offset)
             }
+            offset += 1
         }
     }
 
@@ -169,6 +176,12 @@ struct XMLLexer: Sendable {
         guard position > start else { throw unexpected(.nameRequired) }
         guard position - start < Self.maximumName, !bytes[start..<position].hasLongCombiningRun else {
             throw unexpected(.nameTooLong)
+        }
+        var hasher = Hasher()
+        for byte in bytes[start..<position] { hasher.combine(byte) }
+        names.insert(hasher.finalize())
+        guard names.count <= Self.maximumNames else {
+            throw .refusal(.tooManyNames(limit: Self.maximumNames), offset: start)
         }
     }
 

@@ -5,6 +5,7 @@ import AsyncNetworkingTesting
 import AsyncNetworkingXML
 import Foundation
 import FoundationXML
+import TestSupport
 import Testing
 
 @Suite struct XMLSerializersTests {
@@ -412,6 +413,23 @@ import Testing
     }
 
     /// Slow, because of the limit.
+    @Test func `a document with very many different names is rejected`() {
+        let names = (0..<60_000).map { "<a\($0)/>" }.joined()
+        #expect(
+            xmlFailure { try value(of: .xmlDocument, "<a>\(names)</a>") }?.reason == .xml(.tooManyNames(limit: 50_000)))
+        #expect(throws: Never.self) {
+            try value(of: .xmlDocument, "<a>\(String(repeating: "<b c='d'/>", count: 60_000))</a>")
+        }
+    }
+
+    @Test(.exitTest) func `a tree is built without a word about what is no error`() async {
+        let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+            let content = try XMLContent(Data("<z:a xmlns:b='c'><m:d/></z:a>".utf8))
+            #expect(try content.makeDocument().rootElement()?.childCount == 1)
+        }
+        #expect(result?.standardErrorContent.isEmpty == true)
+    }
+
     @Test func `a document may have 10,000,000 bytes, the limit of libxml2`() throws {
         let text = String(repeating: "x", count: 10_000_000 - 7)
         try value(of: .xmlParser, "<a>\(text)</a>").checkWellFormed()

@@ -29,7 +29,7 @@ import Testing
             "FoundationEssentials", "Synchronization",
         ],
         // 5: products for particular uses.
-        "AsyncNetworkingXML": ["AsyncNetworking", "FoundationXML", "Foundation"],
+        "AsyncNetworkingXML": ["AsyncNetworking", "ANSystem", "FoundationXML", "Foundation"],
         "AsyncNetworkingObservability": [
             "AsyncNetworking", "ANSystem", "HTTPTypes", "FoundationEssentials", "CoreMetrics", "Logging",
             "ServiceLifecycle", "Tracing",

@@ -213,6 +213,8 @@ extension SerializationError.Failure {
         case tooDeep(limit: Int)
         /// An element has more attributes than the limit.
         case tooManyAttributes(limit: Int)
+        /// The document has more different names than the limit.
+        case tooManyNames(limit: Int)
         /// A delegate aborted parsing.
         case aborted
         /// The document is not a valid Metalink document: it has this problem.
@@ -232,6 +234,7 @@ extension SerializationError.Failure {
             case .tooDeep(let limit): "is XML that is nested more than \(limit) levels deep"
             case .tooManyAttributes(let limit):
                 "has more than \(limit) attributes in an element, or namespaces in scope"
+            case .tooManyNames(let limit): "is XML with more than \(limit) different names"
             case .aborted: "was not parsed completely, because the delegate aborted parsing"
             case .metalink(let problem): "is not a Metalink document: it has \(problem)"
             case .xPath(let prefix): "has an outermost element that does not declare the prefix “\(prefix)” of an XPath"
