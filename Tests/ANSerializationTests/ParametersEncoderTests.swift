@@ -139,6 +139,20 @@ import Testing
         #expect(try Parameters(encoding: Options(bool: true, int: 1, list: [2]))["bool"] == true)
     }
 
+    private struct Wide: Encodable {
+        var signed: Int128 = -5
+        var unsigned: UInt128 = 5
+        var list: [Int128] = [1]
+        var tooLarge: UInt128?
+    }
+
+    @Test func `integers of 128 bits that fit into 64 are encoded`() throws {
+        #expect(try Parameters(encoding: Wide())["signed"] == -5)
+        #expect(try Parameters(encoding: Wide())["unsigned"] == 5)
+        #expect(try Parameters(encoding: Wide())["list"] == [1])
+        #expect(throws: SerializationError.self) { try Parameters(encoding: Wide(tooLarge: .max)) }
+    }
+
     private struct ExplicitNull: Encodable {
         enum CodingKeys: CodingKey { case manager }
 

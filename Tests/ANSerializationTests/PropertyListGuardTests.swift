@@ -330,7 +330,10 @@ import Testing
     }
 
     @Test func `many offsets of one object take memory only if they are used`() throws {
-        let list = Data(Maker.list([[0xA0]], starts: Array(repeating: 0, count: 4 << 20)))
+        let count = 4 << 20
+        let table = 9
+        var list = Data("bplist00".utf8) + [0xA0] + Data(repeating: 8, count: count) + [0, 0, 0, 0, 0, 0, 1, 2]
+        for number in [count, 0, table] { list += Maker.bytes(number, count: 8) }
         // Sets the peak to the present size. See proc_pid_clear_refs(5).
         try Data("5".utf8).write(to: URL(filePath: "/proc/self/clear_refs"))
         let before = try Self.peak()

@@ -9,7 +9,7 @@ import Testing
     @Test(arguments: Exploration.families)
     func `no oracle is violated by the programs of fixed seeds`(family: String) async throws {
         var exploration = Exploration()
-        for seed in 1...UInt64(rounds(60, few: 20)) {
+        for seed in 1...UInt64(rounds(60, few: 10)) {
             if let finding = try await exploration.run(family, seed: seed) { Issue.record("\(finding)") }
         }
     }
@@ -25,7 +25,7 @@ import Testing
 
     @Test(arguments: Exploration.families)
     func `the same seed gives the same trace`(family: String) async throws {
-        for seed in 1...UInt64(rounds(10, few: 4)) {
+        for seed in 1...UInt64(rounds(10, few: 2)) {
             let trace = try await Exploration.trace(family, seed: seed)
             #expect(try await Exploration.trace(family, seed: seed) == trace)
         }

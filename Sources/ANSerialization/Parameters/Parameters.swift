@@ -13,7 +13,7 @@ public import FoundationEssentials
 /// dictionary first, whose names are sorted; `as Parameters` keeps their order.
 ///
 /// Parameters can also be created from dictionaries, a ``JSONValue``, or any `Encodable` value, by
-/// ``init(_:)-(ParameterValue)`` and ``init(encoding:)``. A tree may have any depth, but encoding one with more than
+/// ``init(_:)-(ParameterValue)`` and ``init(encoding:)``. Encoding a tree with more than
 /// 512 levels fails with ``SerializationError/parameters(_:)``.
 @nonexhaustive
 public enum Parameters: Hashable, Sendable {

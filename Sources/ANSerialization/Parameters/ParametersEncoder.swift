@@ -118,9 +118,11 @@ struct ParametersKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol 
         try added(key).encode(value)
     }
 
-    // Synthesized code calls these functions for optional properties. The protocol has a default implementation for
-    // each of these types that omits nil and would be preferred over a generic function.
+    // The protocol has default implementations, which would be preferred over generic functions: for 128 bits, one that
+    // throws, and for optional properties ones that omit nil.
 
+    mutating func encode(_ value: Int128, forKey key: Key) throws { try added(key).encode(value) }
+    mutating func encode(_ value: UInt128, forKey key: Key) throws { try added(key).encode(value) }
     mutating func encodeIfPresent(_ value: Bool?, forKey key: Key) throws { try add(value, forKey: key) }
     mutating func encodeIfPresent(_ value: String?, forKey key: Key) throws { try add(value, forKey: key) }
     mutating func encodeIfPresent(_ value: Double?, forKey key: Key) throws { try add(value, forKey: key) }
@@ -201,6 +203,9 @@ struct ParametersSingleValueContainer: SingleValueEncodingContainer {
     mutating func encode(_ value: some Encodable) throws {
         try encoder.encode(value)
     }
+
+    mutating func encode(_ value: Int128) throws { try encoder.encode(value) }
+    mutating func encode(_ value: UInt128) throws { try encoder.encode(value) }
 }
 
 /// An unkeyed container that adds its values to the encoder's node.
@@ -217,6 +222,9 @@ struct ParametersUnkeyedContainer: UnkeyedEncodingContainer {
     mutating func encode(_ value: some Encodable) throws {
         try added().encode(value)
     }
+
+    mutating func encode(_ value: Int128) throws { try added().encode(value) }
+    mutating func encode(_ value: UInt128) throws { try added().encode(value) }
 
     mutating func nestedContainer<NestedKey: CodingKey>(
         keyedBy keyType: NestedKey.Type
