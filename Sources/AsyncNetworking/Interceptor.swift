@@ -173,6 +173,7 @@ private actor Passage {
             var sent = call.replacing(self.request, by: request, on: pipeline)
             try sent.encodeBodyOfInterceptor(with: pipeline.json.encoder)
             if sent.timeout != nil { sent = await measuringTimeout(of: sent) }
+            call.noteTimeout(of: sent)
             var response = try await pipeline.intercept(sent, &call, by: rest, next)
             // One that an interceptor has made of bytes in memory can always be read.
             if response.body.origin != nil || !response.body.isReplaced { response.body.loan = number }
@@ -269,13 +270,13 @@ final class InterceptorScope: Sendable {
 extension Call {
     /// Takes over what a request of an interceptor has recorded in its copy of the call.
     fileprivate mutating func note(_ copy: Call) {
-        (retries, metrics, history) = (copy.retries, copy.metrics, copy.history)
+        (retries, metrics, history, limit) = (copy.retries, copy.metrics, copy.history, copy.limit)
     }
 
     /// Counts what a request of an interceptor has sent.
     fileprivate mutating func count(_ copy: Call) {
         exchangeCount = max(exchangeCount, copy.exchangeCount)
-        limit = copy.limit ?? limit
+        limitStart = limitStart ?? copy.limitStart
         seen.formUnion(copy.seen)
     }
 

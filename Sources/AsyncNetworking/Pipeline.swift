@@ -489,7 +489,9 @@ struct Call: Sendable {
     var credentialOrigin: Origin?
     /// The session's uptime at the beginning.
     let start: Duration
-    /// The time limit that an interceptor or a redirect has set last; `nil` before the first one.
+    /// Measures a time limit that an interceptor or a redirect sets; `nil` before the first one.
+    var limitStart: Stopwatch?
+    /// The time limit of the request that an interceptor or a redirect has sent last; `nil` without one.
     var limit: TimeLimit?
     /// The events between the exchanges.
     var history = CallHistory()

@@ -16,7 +16,8 @@ import Testing
             "X-Amz-Signature", "private.key", "refreshtoken", "accesstoken", "AUTHTOKEN", "sessiontokens",
             "clientsecret",
             "userpassword", "dbpasswd", "x-googapikey", "password1", "newPassword2", "token2", "X-Api-Key2",
-            "api_key_2", "passwords2",
+            "api_key_2", "passwords2", "Ocp-Apim-Subscription-Key", "X-Functions-Key", "DD-APPLICATION-KEY",
+            "X-Master-Key", "total_tokens",
         ])
     func `a name with a secret word is secret`(name: String) {
         #expect(rules.hides(name))
@@ -27,7 +28,7 @@ import Testing
         arguments: [
             "name", "author", "authors", "shipping", "passenger", "compass", "tokenizer", "secretary", "signal", "key",
             "Idempotency-Key", "Sec-WebSocket-Key", "Content-Type", "monkey", "design", "inside", "", "-", "ä",
-            "oauth2", "sha256", "1", "pinned1",
+            "oauth2", "sha256", "1", "pinned1", "token_type",
         ])
     func `other names are not`(name: String) {
         #expect(!rules.hides(name))
@@ -84,6 +85,7 @@ import Testing
         var rules = Redaction.standard
         rules.hidesQueryValues = false
         #expect(rules.url("/?a=1&access%5Ftoken=secret&b&to+do=2") == "/?a=1&access%5Ftoken=…&b&to+do=2")
+        #expect(rules.url("/?key=secret&keys=1") == "/?key=…&keys=1")
     }
 
     @Test(
@@ -153,6 +155,10 @@ import Testing
             (#"{"token"/*c*/:"secret","b":"c"}"#, #"{"token"/*c*/:"…","b":"c"}"#),
             (#"{"token":b"secret","b":"c"}"#, #"{"token":"…""…","b":"c"}"#),
             (#"{"token":"a" "secret"}{"b":"c"}"#, #"{"token":"…" "…"}{"b":"c"}"#),
+            (
+                #"{"next":"https://a.example/?access_token=secret&after=2#b","c":"?token=d"}"#,
+                #"{"next":"https://a.example/?access_token=…&after=2#b","c":"?token=d"}"#
+            ), (#"["http:\/\/a.example?token=secret"#, #"["http:\/\/a.example?token=…"#),
         ])
     func `members of JSON lose their secrets, also if it is cut off`(text: String, expected: String) {
         for type in ["application/json", "application/vnd.api+json; charset=utf-8", "text/plain", nil] {

@@ -233,6 +233,25 @@ import Testing
         #expect(transport.requests.map(\.request.options?.timeouts.total) == [.seconds(2), .seconds(28)])
     }
 
+    @Test func `the time limit of a further request of an interceptor is not that of the call`() async throws {
+        let answers = Lock([MockResponse.status(.serviceUnavailable), .text("end")])
+        let transport = MockTransport { request in
+            request.url.lastPathComponent == "ticket" ? .text("1") : answers.withLock { $0.removeFirst() }
+        }
+        let manager = manager(transport) {
+            $0.retryPolicy = RetryPolicy(limit: 1).with { ($0.backoff, $0.budget) = (Backoff(base: .zero), nil) }
+            $0.attemptInterceptors = [
+                Intercepting { request, next in
+                    var ticket = Request(url: try url("http://a.example/ticket"))
+                    ticket.timeout = .milliseconds(1)
+                    _ = try? await next(ticket)
+                    return try await next(request)
+                }
+            ]
+        }
+        #expect(try await manager.get("x").text == "end")
+    }
+
     @Test func `the time limit that an interceptor sets is measured from there`() async throws {
         let transport = MockTransport(.text("x"))
         let manager = manager(transport) {

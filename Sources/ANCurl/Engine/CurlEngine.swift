@@ -238,15 +238,8 @@ actor CurlEngine {
         resumeLimited()
         startWaiting()
         if state.takeDueTimer() {
-            multi?.handleTimeout()
-            // From 8.10 to 8.11, libcurl forgets a timer that has expired a little early for it.
-            if state.curlTimer == nil, let next = multi?.nextTimeout { state.setTimer(next) }
+            handleTimers()
             finishCompleted()
-            for transfer in resumed {
-                transfer.state.receiving.isRestComing = false
-                state.noteChange(of: transfer)
-            }
-            resumed = []
         }
         pauseOverfull()
         sendResets()
@@ -271,9 +264,10 @@ actor CurlEngine {
         return isReading ? 0 : timeout == 0 && ready.isEmpty && isHastyForPauses ? 1 : timeout
     }
 
-    /// Whether libcurl's timer may have nothing to do. See ``CurlDefects/hastyPauses``.
+    /// Whether libcurl's timer may have nothing to do. See ``CurlDefects/hastyPauses`` and ``CurlDefects/sendingReads``.
     private var isHastyForPauses: Bool {
-        context.defects.contains(.hastyPauses)
+        if context.defects.contains(.sendingReads) { return state.paused.values.contains { !$0.held.isEmpty } }
+        return context.defects.contains(.hastyPauses)
             && active.values.contains { $0.state.connection.isHTTP2 && $0.state.receiving.isPaused }
     }
 
@@ -498,6 +492,18 @@ actor CurlEngine {
         return min(first, second)
     }
 
+    /// Lets libcurl process its expired timers.
+    func handleTimers() {
+        multi?.handleTimeout()
+        // From 8.10 to 8.11, libcurl forgets a timer that has expired a little early for it.
+        if state.curlTimer == nil, let next = multi?.nextTimeout { state.setTimer(next) }
+        for transfer in resumed {
+            transfer.state.receiving.isRestComing = false
+            state.noteChange(of: transfer)
+        }
+        resumed = []
+    }
+
     // MARK: Endings
 
     func finish(_ transfer: Transfer, _ result: Result<ResponseEnding, any Error>) {
@@ -616,8 +622,6 @@ extension CurlEngine {
     /// Resumes receiving after the reader has made room.
     func resumeReceiving(_ exchange: Exchange) {
         guard let transfer = active[ObjectIdentifier(exchange)], transfer.state.receiving.resume() else { return }
-        // The source may have bytes that libcurl was not told of.
-        if context.defects.contains(.sendingReads) { _ = transfer.state.sending.resume() }
         resume(transfer)
     }
 
@@ -640,8 +644,14 @@ extension CurlEngine {
             state.readAgain(socket)
         }
         transfer.state.receiving.mustTake = context.defects.contains(.fragilePauses)
-        let code = transfer.handle.resume(
-            receiving: !transfer.state.receiving.isPaused, sending: !transfer.state.sending.isPaused)
+        let heldMuch = transfer.holdsMuch
+        var code = transfer.handle.resume(
+            receiving: !transfer.state.receiving.isPaused, sending: !transfer.state.sending.isPaused && !heldMuch)
+        if heldMuch, !transfer.holdsMuch, transfer.state.failure == nil {
+            // The source may have bytes that libcurl was not told of.
+            _ = transfer.state.sending.resume()
+            code = transfer.handle.resume(receiving: !transfer.state.receiving.isPaused, sending: true)
+        }
         transfer.state.receiving.mustTake = false
         if transfer.state.failure != nil { return finish(transfer, transfer.outcome(code)) }
         if context.defects.contains(.latePauses) {

@@ -30,7 +30,7 @@ final class LoopState {
     /// The transfers that send bodies over HTTP/1.1 without TLS, by socket.
     @safe @exclusivity(unchecked) var senders: [Int32: Transfer] = [:]
     /// The transfers over HTTP/1.1 whose readers have no room, by socket. See ``Transfer/pauseReceiving()``.
-    @safe @exclusivity(unchecked) private(set) var paused: [Int32: Transfer] = [:]
+    @safe @exclusivity(unchecked) private(set) var paused: [Int32: (transfer: Transfer, held: Readiness)] = [:]
     /// When transfers with limited speed receive and send.
     @safe @exclusivity(unchecked) var (receiving, sending) = (
         SpeedSchedule<Transfer>(\.bytesReceivedPerSecond), SpeedSchedule<Transfer>(\.bytesSentPerSecond)
@@ -120,7 +120,7 @@ final class LoopState {
 
     /// Notes that a transfer pauses, and holds back events on its socket, until ``readAgain(_:)``.
     func notePaused(_ transfer: Transfer, on socket: Int32, holding readiness: Readiness) {
-        paused[socket] = transfer
+        paused[socket] = (transfer, readiness)
         if !readiness.isEmpty { perform(sockets.hold(socket, readiness), socket) }
     }
 

@@ -21,7 +21,7 @@ extension Transfer {
         else {
             return .failure(failure(earlyEnd))
         }
-        if let error = lengthError { return .failure(error) }
+        if let error = lengthError(after: code) { return .failure(error) }
         receiveLostTrailers()
         return .success(ResponseEnding(trailers: state.parser.finishTrailers(), metrics: measure()))
     }
@@ -31,11 +31,13 @@ extension Transfer {
 
     /// The error for a body that is shorter than declared, or over HTTP/2 or HTTP/3 one whose size differs from the declared
     /// one, or from that of the server's frames (RFC 9113 §8.1.1); `nil` for none.
-    private var lengthError: TransportError? {
+    private func lengthError(after code: CURLcode) -> TransportError? {
         let isBodiless = state.parser.framing.hasNoBody || exchange.request.method == .head
         let declared = isBodiless ? nil : state.parser.framing.contentLength
         guard state.parser.framing.isMultiplexed else {
-            return declared.map { Int64(state.receiving.count) < $0 } == true ? failure(earlyEnd) : nil
+            // libcurl passes over the body of a challenge that it could not answer after all.
+            guard code == CURLE_OK, let declared, Int64(state.receiving.count) < declared else { return nil }
+            return failure(earlyEnd)
         }
         let sizes = [declared, state.connection.stream.flatMap { $0.isEnded ? Int64($0.bodySize) : nil }].compactMap(
             \.self)

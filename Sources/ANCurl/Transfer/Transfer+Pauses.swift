@@ -27,13 +27,14 @@ extension Transfer {
     }
 
     /// Whether libcurl holds so much of the response that it must not send. See ``CurlDefects/sendingReads``.
-    var isOverfull: Bool {
-        guard loop.context.defects.contains(.sendingReads), state.receiving.isPaused,
-            !state.parser.framing.isMultiplexed
-        else { return false }
+    var holdsMuch: Bool {
+        guard loop.context.defects.contains(.sendingReads), !state.parser.framing.isMultiplexed else { return false }
         let taken = state.receiving.count + state.receiving.framingCount
         return handle.offset(CURLINFO_SIZE_DOWNLOAD_T) - Int64(taken) > Self.maximumHeldSize
     }
+
+    /// Whether libcurl may neither send nor receive.
+    var isOverfull: Bool { state.receiving.isPaused && holdsMuch }
 
     /// What libcurl may hold, in bytes. It reads some 160 KB at a time.
     private static let maximumHeldSize: Int64 = 1 << 20
@@ -47,7 +48,7 @@ extension Transfer {
 
     /// Notes that this transfer does not pause any more on the socket in use.
     func endPause() {
-        if let socket = usedSocket, loop.paused[socket] === self { loop.readAgain(socket) }
+        if let socket = usedSocket, loop.paused[socket]?.transfer === self { loop.readAgain(socket) }
     }
 }
 
@@ -55,7 +56,8 @@ extension CurlEngine {
     /// Returns a ready socket without the events that are held back; `nil` if none is left. The end of the connection waits
     /// behind what is not read.
     func withoutHeldInput(_ ready: ReadyDescriptor) -> ReadyDescriptor? {
-        guard !state.paused.isEmpty, context.defects.contains(.readPauses), let transfer = state.paused[ready.number]
+        guard !state.paused.isEmpty, let transfer = state.paused[ready.number]?.transfer,
+            context.defects.contains(.readPauses)
         else { return ready }
         guard ready.readiness.contains(.writable) else {
             state.notePaused(transfer, on: ready.number, holding: [.readable, .writable])
@@ -64,10 +66,12 @@ extension CurlEngine {
         return ReadyDescriptor(number: ready.number, readiness: .writable)
     }
 
-    /// Pauses the sending of transfers of whose responses libcurl holds much.
+    /// Pauses the sending of transfers of whose responses libcurl holds much, until their readers have made room. What it has
+    /// buffered for sending must not wake it.
     func pauseOverfull() {
-        for transfer in state.paused.values where transfer.isOverfull && transfer.state.sending.pauseIfOpen() {
-            _ = transfer.handle.resume(receiving: false, sending: false)
+        for (socket, pause) in state.paused where pause.held.isEmpty && pause.transfer.isOverfull {
+            _ = pause.transfer.handle.resume(receiving: false, sending: false)
+            state.notePaused(pause.transfer, on: socket, holding: [.readable, .writable])
         }
     }
 }

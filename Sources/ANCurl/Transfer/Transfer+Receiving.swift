@@ -153,14 +153,20 @@ package struct TransferReceiving: ~Copyable {
 
 extension Transfer {
     /// Receives a line of a head or trailers. libcurl before 8.7 passes on together the trailers that arrive during a pause.
-    func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
-        if state.parser.isComplete, let end = unsafe line.firstIndex(of: UInt8(ascii: "\n")), end + 1 < line.count {
-            guard unsafe receiveHeader(UnsafeRawBufferPointer(rebasing: line[...end])) == end + 1,
-                case let rest = unsafe UnsafeRawBufferPointer(rebasing: line[(end + 1)...]),
-                unsafe receiveHeader(rest) == rest.count
-            else { return 0 }
-            return line.count
+    func receiveHeader(_ lines: UnsafeRawBufferPointer) -> Int {
+        var rest = unsafe lines[...]
+        while state.parser.isComplete, let end = unsafe rest.firstIndex(of: UInt8(ascii: "\n")),
+            unsafe end + 1 < rest.endIndex
+        {
+            let line = unsafe UnsafeRawBufferPointer(rebasing: rest[...end])
+            guard unsafe receiveLine(line) == line.count else { return 0 }
+            unsafe rest = rest[(end + 1)...]
         }
+        let line = unsafe UnsafeRawBufferPointer(rebasing: rest)
+        return unsafe receiveLine(line) == line.count ? lines.count : 0
+    }
+
+    private func receiveLine(_ line: UnsafeRawBufferPointer) -> Int {
         noteInput()
         if !state.parser.hasBegun {
             noteTLS()

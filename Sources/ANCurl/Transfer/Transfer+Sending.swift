@@ -79,13 +79,6 @@ package struct TransferSending {
     /// Notes that the source has no bytes yet.
     package mutating func pause() { body = .paused }
 
-    /// Pauses although the source may have bytes. Returns whether that is new.
-    package mutating func pauseIfOpen() -> Bool {
-        guard body == .open else { return false }
-        body = .paused
-        return true
-    }
-
     /// Ends a pause, and returns whether there was one.
     package mutating func resume() -> Bool {
         guard body == .paused else { return false }
@@ -321,7 +314,7 @@ extension CurlEngine {
             resume(transfer)
             // Only now, libcurl asks for its bytes. Of several that went on, the one that it serves first would take what is
             // there for all: from 8.15 on, always the oldest.
-            multi?.handleTimeout()
+            handleTimers()
         }
     }
 

@@ -10,7 +10,7 @@ package import HTTPTypes
 /// | URLs and references, also in fields and errors | user information, fragments, and the values of the query; path parameters with a secret name |
 /// | header fields | the values of fields with a secret name; of `Authorization` a scheme before a space is kept |
 /// | cookies | all values |
-/// | JSON and JSON5, at any depth, in UTF-8, UTF-16 or UTF-32, also if it is cut off | the values of members with a secret name, and all within them: numbers become 0; Booleans, `null`, and names of up to 24 letters and underscores are kept, other names numbered |
+/// | JSON and JSON5, at any depth, in UTF-8, UTF-16 or UTF-32, also if it is cut off | the values of members with a secret name, and all within them: numbers become 0; Booleans, `null`, and names of up to 24 letters and underscores are kept, other names numbered; of URLs the values of the query with a secret name |
 /// | forms, also multipart | the values of fields with a secret name |
 ///
 /// A name is secret if one of its words, or several words in succession, are among the ``names``: `access_token`,
@@ -34,10 +34,13 @@ public struct Redaction: Hashable, Sendable {
 
     /// The default rules: passwords, tokens, keys, signatures, cookies and sessions, and the values of queries.
     public static let standard = Redaction(names: [
-        "accesskey", "apikey", "assertion", "auth", "authentication", "authorization", "bearer", "cookie", "credential",
-        "csrf", "cvc", "cvv", "encryptionkey", "jsessionid", "jwt", "otp", "passcode", "passphrase", "passwd",
-        "password", "pin", "privatekey", "pwd", "secret", "session", "sessionid", "sharedkey", "sid", "sig",
-        "signature", "signingkey", "ssn", "token", "xsrf",
+        "accesskey", "accountkey", "apikey", "appkey", "applicationkey", "assertion", "auth", "authentication",
+        "authkey",
+        "authorization", "bearer", "clientkey", "consumerkey", "cookie", "credential", "csrf", "cvc", "cvv",
+        "encryptionkey", "functionkey", "functionskey", "jsessionid", "jwt", "licensekey", "masterkey", "otp",
+        "passcode",
+        "passphrase", "passwd", "password", "pin", "privatekey", "pwd", "sas", "secret", "session", "sessionid",
+        "sharedkey", "sid", "sig", "signature", "signingkey", "ssn", "subscriptionkey", "token", "userkey", "xsrf",
     ])
     /// The rules of ``standard``, but of a query only the values with a secret name are hidden: for what is sent again or
     /// compared with other requests.
@@ -77,7 +80,10 @@ public struct Redaction: Hashable, Sendable {
     }
 
     /// Whether a number with a name says how many tokens there are, as those of language models.
-    private static func isCount(_ name: String) -> Bool { words(of: name).dropFirst().last == "tokens" }
+    private func isCount(_ name: String) -> Bool {
+        let words = Self.words(of: name)
+        return words.count > 1 && words.last == "tokens" && !hides(words.dropLast().joined(separator: "_"))
+    }
 
     /// Whether a word is secret, also in the plural and with a number at its end, as in `passwords2`.
     private func isSecret(_ word: String) -> Bool {
@@ -193,7 +199,9 @@ public struct Redaction: Hashable, Sendable {
                 // A text without a name may be the secret itself.
                 return hidesAll && !pair.isEmpty ? Self.mark : String(pair).withoutUserInformation
             }
-            let isHidden = hidesAll || hides(Self.decoded(Substring(pair[..<sign])))
+            let name = Self.decoded(Substring(pair[..<sign]))
+            // An API key is often called so in a query.
+            let isHidden = hidesAll || hides(name) || name == "key" && names.contains("apikey")
             return isHidden ? String(pair[...sign]) + Self.mark : String(pair).withoutUserInformation
         }.joined(separator: String(separator))
     }
@@ -382,7 +390,7 @@ public struct Redaction: Hashable, Sendable {
         var (string, literal): (ArraySlice<UInt8>?, ArraySlice<UInt8>?)
         var hiddenNames = 0
         /// Whether the hidden value may be a number of tokens.
-        var isCount = false
+        var mayCount = false
         var mayHaveComments = !isComment
         /// Whether a value or a name may begin, perhaps with an apostrophe: not after the end of a container or a word.
         var mayBegin = true
@@ -395,7 +403,7 @@ public struct Redaction: Hashable, Sendable {
                 // The order of members with hidden values says nothing of their names.
                 if depth == nil, [string, literal].contains(where: { $0.map { hides(Self.string($0)) } ?? false }) {
                     (depth, hiddenNames) = (0, 0)
-                    isCount = [string, literal].contains { $0.map { Self.isCount(Self.string($0)) } ?? false }
+                    mayCount = [string, literal].contains { $0.map { isCount(Self.string($0)) } ?? false }
                 }
                 (string, literal) = (nil, nil)
             case UInt8(ascii: "{"), UInt8(ascii: "["):
@@ -442,7 +450,7 @@ public struct Redaction: Hashable, Sendable {
                 // A text in apostrophes may be a message that quotes JSON.
                 case nil where isString && token.first == UInt8(ascii: "'") && token.contains(UInt8(ascii: "{")):
                     result += token.prefix(1) + json(Array(token.dropFirst().dropLast())) + token.suffix(1)
-                case nil: result += token
+                case nil: result += isString ? withoutSecretQuery(token) : token
                 case let depth? where depth > 0 && isName:
                     if Self.isPlain(isString ? token.dropFirst().dropLast() : token) {
                         result += token
@@ -451,13 +459,25 @@ public struct Redaction: Hashable, Sendable {
                         hiddenNames += 1
                         result += "\"\(Self.mark)\(hiddenNames)\"".utf8
                     }
-                case 0? where isCount && !isString && Self.hidden(token).count == 1: result += token
+                case 0? where mayCount && !isString && token.allSatisfy { 0x30...0x39 ~= $0 }: result += token
                 case _?: result += isString ? Self.hiddenText : Self.hidden(token)
                 }
             }
             index = end
         }
         return result
+    }
+
+    /// Returns a string in which the secret values of a URL's query are hidden, as in links to further pages.
+    private func withoutSecretQuery(_ string: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        let text = string.dropFirst()
+        guard text.starts(with: "http".utf8), let mark = text.firstIndex(of: UInt8(ascii: "?")),
+            text[..<mark].firstRange(of: "://".utf8) != nil || text[..<mark].firstRange(of: #":\/\/"#.utf8) != nil
+        else { return string }
+        let close = string.last == string.first ? string.endIndex - 1 : string.endIndex
+        let end = string[mark..<close].firstIndex(of: UInt8(ascii: "#")) ?? close
+        let query = pairs(String(decoding: string[(mark + 1)..<end], as: UTF8.self), separator: "&", hidesAll: false)
+        return string[...mark] + Array(query.utf8) + string[end...]
     }
 
     /// Whether a name within a hidden value looks like one of the program, and not like the identifier of a session.

@@ -59,7 +59,8 @@ extension StringProtocol {
     /// Returns the text with another one in place of each sequence of Unicode scalars, which in UTF-8 is found as bytes:
     /// a string copies what it has at each scalar that is added.
     package func replacing(each text: String, with other: String) -> String {
-        String(decoding: Array(utf8).replacing(Array(text.utf8), with: other.utf8), as: UTF8.self)
+        guard !text.isEmpty else { return String(self) }
+        return String(decoding: Array(utf8).replacing(Array(text.utf8), with: other.utf8), as: UTF8.self)
     }
 }
 

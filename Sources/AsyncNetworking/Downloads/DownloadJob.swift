@@ -135,7 +135,7 @@ extension SessionManager {
                     var part = request
                     pipeline.limitAttempts(of: &part, call)
                     part.adoptTimeout(of: call)
-                    segment.limit = call.limit
+                    (segment.limitStart, segment.limit) = (call.limitStart, call.limit)
                     end = try await pipeline.read(response, of: call) { [part, next, segment] head, body in
                         try await write(head, body, to: file, by: task.core) { plan in
                             events.setSegmented(true)
@@ -170,9 +170,9 @@ extension SessionManager {
                 case .failed(let error, let rest):
                     next = first
                     rest.prepare(&next)
+                    next.adoptTimeout(of: call)
                     try await pipeline.waitForRetry(after: error, hasProgress: rest.hasProgress, of: next, &call)
                     // A time limit may have ended the exchange of a suspended task.
-                    next.adoptTimeout(of: call)
                     try await pipeline.waitUntilRunning(task.core, toSend: next)
                 }
             }

@@ -287,7 +287,8 @@ struct RecordedExchange: Sendable {
                 metrics?.responseBodyBytes)
             if isDecoded { entry.response.headers.removeAll { $0.name.lowercased() == "content-encoding" } }
             // A reader may stop before the end.
-            if copy.count > 0, !copy.hasEnded { entry.response.content.isTruncated = true }
+            let isMissed = request.method != .head && head.status.code < 300 && (head.contentLength ?? 0) > 0
+            if copy.count > 0 || isMissed, !copy.hasEnded { entry.response.content.isTruncated = true }
             if copy.isUnused { entry.response.content.isTruncated = nil }
         } else if messages == nil, copy == nil, entry.response.content.size > 0 {
             // The body of a request for a purpose of its own is not copied.

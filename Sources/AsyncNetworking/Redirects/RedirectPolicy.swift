@@ -252,6 +252,7 @@ extension Pipeline {
             // A field that it has put back is its own.
             removeProxyCredential(from: &target, replacing: proposed)
             call.measureTimeout(of: &target, on: clock)
+            call.noteTimeout(of: target)
         }
         requireTLS(of: &target)
         guard target.body.isReplayable else { throw SessionError.redirect(.bodyNotReplayable) }

@@ -157,13 +157,15 @@ extension Call {
     /// Begins to measure the time limit that an interceptor or a redirect has set, for all attempts together.
     @inline(never)
     mutating func measureTimeout(of request: inout Request, on clock: any Clock<Duration>) {
-        guard var limit = request[TimeLimits.self]?.call else { return }
-        if limit.stopwatch == nil {
-            limit.stopwatch = self.limit?.stopwatch ?? Stopwatch(clock)
-            request[TimeLimits.self]?.call = limit
-        }
-        self.limit = limit
+        guard let limit = request[TimeLimits.self]?.call, limit.stopwatch == nil else { return }
+        let stopwatch = limitStart ?? Stopwatch(clock)
+        limitStart = stopwatch
+        request[TimeLimits.self]?.call?.stopwatch = stopwatch
     }
+
+    /// Notes the time limit of a request that is sent in place of the call's.
+    @inline(never)
+    mutating func noteTimeout(of request: Request) { limit = request[TimeLimits.self]?.call }
 }
 
 extension Pipeline {

@@ -75,6 +75,8 @@ private final class UploadJob {
     private let deadline: Duration?
     private let stopwatch: Stopwatch
     private var machine: ResumableUpload
+    /// What was recorded last, and what stays recorded of a complete upload until its task goes on.
+    private var (noted, kept): (ResumableUpload.Known?, ResumableUpload.Known?)
     /// The retries since the last progress, when the server had this many bytes.
     private var retries: (plan: RetryPlan, offset: Int64)
 
@@ -101,7 +103,7 @@ private final class UploadJob {
             metadata: request.headers.first(.uploadMetadata) ?? Self.metadata(of: request, source))
     }
 
-    var recorded: ResumableUpload.Known? { machine.recorded }
+    var recorded: ResumableUpload.Known? { kept ?? machine.recorded }
 
     /// Sends requests until the upload is complete or cannot go on.
     func run(_ request: Request, _ call: inout Call) async throws -> Response<Data> {
@@ -110,7 +112,12 @@ private final class UploadJob {
         var action = machine.resume(now: now)
         var (last, located): (Response<Data>?, Response<Data>?)
         while true {
-            if !action.isEnd { try await record?.note(machine.recorded) }
+            if action.isEnd {
+                kept = noted
+            } else {
+                noted = machine.recorded
+                try await record?.note(noted)
+            }
             switch action {
             case .send(let message):
                 call.seen = SeenRequests()
@@ -272,7 +279,8 @@ private final class UploadJob {
             try pipeline.checkCancellation()
             if case .followPolicy = own {} else { decision = own }
         }
-        let timing = RetryPlan.Timing(elapsed: stopwatch.elapsed, now: now, unit: pipeline.randomUnit())
+        let timing = RetryPlan.Timing(
+            elapsed: stopwatch.elapsed, left: call.limit?.left, now: now, unit: pipeline.randomUnit())
         let next = Request(method: .head, url: machine.known?.url ?? target.url)
         let step = retries.plan.step(
             after: result, of: next, seen: SeenRequests(), decision: decision, at: timing)
@@ -307,7 +315,8 @@ private final class UploadJob {
 
     private func end(with response: Response<Data>?) async throws -> Response<Data> {
         try await core.waitUntilRunning()
-        // Emptied only now: the process may end while the task is suspended.
+        // Emptied only now: the process, or the task, may end while it is suspended.
+        kept = nil
         try await record?.note(machine.recorded)
         guard let response else {
             throw TransportError(.internalInconsistency("An upload ended without a response."))

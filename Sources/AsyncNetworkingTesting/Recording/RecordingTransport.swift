@@ -307,7 +307,9 @@ private final class RecordedBody: ResponseBodySource {
 
     func close() async {
         // A replay hands it over, too, although nobody reads it.
-        if base.isWhole, state.withLock(\.isUnread) { _ = try? await collect(upTo: .max) }
+        if base.isWhole, state.withLock(\.isUnread), let data = try? await base.collect(upTo: 64 << 20) {
+            state.set(\.data, to: data)
+        }
         let (data, isUnused, error) = state.withLock { state in
             defer { state.isRecorded = true }
             return (state.isRecorded ? nil : state.data, state.isUnused, state.isUnused ? nil : state.error)

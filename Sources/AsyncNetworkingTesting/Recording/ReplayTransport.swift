@@ -125,7 +125,7 @@ extension HAR.Entry {
     /// that of an error or a redirect is not missed.
     var isPartial: Bool {
         if response.content.isTruncated == true { return true }
-        guard response.content.text == nil, max(response.content.size, response.bodySize) > 0 else { return false }
+        guard response.content.text == nil, response.content.size > 0 else { return false }
         return request.method != "HEAD" && response.status < 300 && response.status != 204
     }
 
