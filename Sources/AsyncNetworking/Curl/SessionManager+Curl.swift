@@ -17,8 +17,8 @@ extension SessionManager {
     /// the credential or signature of the authentication policy, redirects, and the transfer options, such as proxy,
     /// timeouts and TLS; and `https` in place of `http` for hosts that require it. Interceptors and challenge handlers are not
     /// called, and tokens of an ``Authenticator`` are not requested. These, and options that curl does not have, are
-    /// listed in comments above the command. curl compares a pin with the server's own key only, and keeps a method
-    /// other than GET, HEAD and POST after any redirect.
+    /// listed in comments above the command. curl compares a pin with the server's own key only, keeps a method
+    /// other than GET, HEAD and POST after any redirect, and sends cookies to the scheme, host and port of the URL only.
     ///
     /// Bodies are written as they are sent, encoded and compressed; if secrets are replaced, without the compression,
     /// which is then named in a comment, as is a body in an unknown content coding, of which the command has nothing.
