@@ -13,11 +13,6 @@ package enum LibXML2 {
     private static let setHandler = unsafe function("xmlSetStructuredErrorFunc", SetHandler.self)
     private static let handler = unsafe function("__xmlStructuredError", Place.self)
     private static let context = unsafe function("__xmlStructuredErrorContext", Place.self)
-    private nonisolated(unsafe) static let silence: UnsafeMutableRawPointer = {
-        let handler: Handler = { _, _ in }
-        return unsafe unsafeBitCast(handler, to: UnsafeMutableRawPointer.self)
-    }()
-
     private static func function<Function>(_ name: String, _ type: Function.Type) -> Function? {
         unsafe dlsym(nil, name).map { unsafe unsafeBitCast($0, to: type) }
     }
@@ -26,7 +21,8 @@ package enum LibXML2 {
     package static func silently<Value>(_ body: () throws -> Value) rethrows -> Value {
         guard let setHandler = unsafe setHandler else { return try body() }
         let (formerContext, former) = unsafe (context?()?.pointee, handler?()?.pointee)
-        unsafe setHandler(nil, silence)
+        let silence: Handler = { _, _ in }
+        unsafe setHandler(nil, unsafeBitCast(silence, to: UnsafeMutableRawPointer.self))
         defer { unsafe setHandler(formerContext, former) }
         return try body()
     }

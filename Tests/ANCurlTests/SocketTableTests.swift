@@ -58,7 +58,7 @@ import Testing
         let both: Readiness = [.readable, .writable]
         var table = SocketTable()
         table.didOpen(5, isConnecting: false)
-        #expect(table.hold(5, .readable) == .none, "Nobody watches it.")
+        #expect(table.hold(5, .readable) == .none, "It is not watched.")
         #expect(table.want(5, for: both) == .add(.writable))
         #expect(table.want(5, for: .readable) == .modify(.ended))
         #expect(table.release(5) == .none)

@@ -352,24 +352,33 @@ import Testing
         }
     }
 
+    /// Starts a download whose exchanges time out within the body, of a session that retries them, and suspends it there.
+    private func suspendedDownload(
+        from server: StubServer, in directory: TemporaryDirectory, timeout: Duration? = nil
+    ) async throws -> (session: SessionManager, task: DownloadTask) {
+        let pace = Script.Pace(bytes: 1, every: .milliseconds(5))
+        server.serve(ServedFile(StubServer.generatedBytes(100_000), pace: pace), at: "/x")
+        let session = SessionManager(for: server) {
+            $0.retryPolicy = RetryPolicy(limit: 3)
+            $0.retryPolicy.backoff = Backoff(base: .milliseconds(1))
+        }
+        var request = try session.request(.get, "x")
+        request.changeOptions { $0.timeouts.total = .milliseconds(500) }
+        request.timeout = timeout
+        let task = session.download(request, to: .file("\(directory.path)/x"))
+        for await progress in task.downloadProgress where progress.completedBytes > 0 { break }
+        task.suspend()
+        return (session, task)
+    }
+
     @Test func `a suspended download whose exchange has timed out is retried when it goes on`() async throws {
         try await StubServer.with { server in
-            let pace = Script.Pace(bytes: 1, every: .milliseconds(5))
-            server.serve(ServedFile(StubServer.generatedBytes(100_000), pace: pace), at: "/x")
             server.fallback { _ in .text("other") }
             let directory = try TemporaryDirectory()
-            let manager = SessionManager(for: server) {
-                $0.retryPolicy = RetryPolicy(limit: 1)
-                $0.retryPolicy.backoff = Backoff(base: .milliseconds(1))
-            }
-            var request = try manager.request(.get, "x")
-            request.changeOptions { $0.timeouts.total = .milliseconds(500) }
-            let task = manager.download(request, to: .file("\(directory.path)/x"))
-            for await progress in task.downloadProgress where progress.completedBytes > 0 { break }
-            task.suspend()
+            let (session, task) = try await suspendedDownload(from: server, in: directory)
             for await case .retrying in task.events { break }
             // Other requests end meanwhile.
-            for _ in 0..<50 { _ = try await manager.get("y") }
+            for _ in 0..<50 { _ = try await session.get("y") }
             #expect(server.activity.requests.count { $0.path == "/x" } == 1)
             #expect(task.status.state == .suspended)
             task.resume()
@@ -380,19 +389,8 @@ import Testing
 
     @Test func `the time limit of the call ends a suspended download that waits to be retried`() async throws {
         try await StubServer.with { server in
-            let pace = Script.Pace(bytes: 1, every: .milliseconds(5))
-            server.serve(ServedFile(StubServer.generatedBytes(100_000), pace: pace), at: "/x")
             let directory = try TemporaryDirectory()
-            let manager = SessionManager(for: server) {
-                $0.retryPolicy = RetryPolicy(limit: 3)
-                $0.retryPolicy.backoff = Backoff(base: .milliseconds(1))
-            }
-            var request = try manager.request(.get, "x")
-            request.changeOptions { $0.timeouts.total = .milliseconds(300) }
-            request.timeout = .seconds(1)
-            let task = manager.download(request, to: .file("\(directory.path)/x"))
-            for await progress in task.downloadProgress where progress.completedBytes > 0 { break }
-            task.suspend()
+            let (_, task) = try await suspendedDownload(from: server, in: directory, timeout: .seconds(1))
             let error = try await sessionError { _ = try await task.value }
             #expect(error.isTimeout)
             #expect(error.context?.timeLimit == .seconds(1))

@@ -138,6 +138,17 @@ import Testing
             })
     }
 
+    @Test func `an error whose body cannot be decoded is retried, however fast it arrives`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in
+                .reply(status: 404, headers: ["Content-Encoding": "gzip"], body: .string("no gzip"))
+            }
+            let session = manager(for: server, limit: 2) { $0.failures.insert(.invalidResponse) }
+            _ = try await sessionError { _ = try await session.data(for: session.request(.get, "x")) }
+            #expect(server.activity.requests.count == 3)
+        }
+    }
+
     @Test func `requests are retried after every kind of server failure`() async throws {
         try await StubServer.with { server in
             server.enqueue(

@@ -654,7 +654,7 @@ extension CurlEngine {
         }
         transfer.state.receiving.mustTake = false
         if transfer.state.failure != nil { return finish(transfer, transfer.outcome(code)) }
-        if context.defects.contains(.latePauses) {
+        if context.defects.contains(.latePauses), transfer.exchange.sendsBody, !transfer.isMultiplexed {
             transfer.state.receiving.isRestComing = true
             resumed.append(transfer)
         }

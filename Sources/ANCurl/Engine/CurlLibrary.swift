@@ -188,18 +188,18 @@ package struct CurlDefects: OptionSet, Sendable {
     /// the connection, at which what was read is lost (fixed by a0f94800d5).
     package static let readPauses = Self(rawValue: 1 << 20)
 
-    /// A socket whose HTTP/1.1 response is paused is read from whenever the request's body is sent (`transfer.c` until 8.19),
-    /// until 8.13 up to 64 MB, after which the transfer fails.
-    package static let sendingReads = Self(rawValue: 1 << 23)
-
-    /// What was buffered during a pause is delivered after it was ended, in a later turn (`easy.c` in 8.8).
-    package static let latePauses = Self(rawValue: 1 << 24)
-
     /// The timer expires at once as long as an HTTP/2 response is paused (fixed by 3841569ec8).
     package static let hastyPauses = Self(rawValue: 1 << 21)
 
     /// The descriptor that wakes the loop after the look-up of a name is not read (9bc8b078eb, fixed by 2a2104f3cf).
     package static let unreadWakeups = Self(rawValue: 1 << 22)
+
+    /// A socket whose HTTP/1.1 response is paused is read from whenever the request's body is sent (`transfer.c` until 8.19),
+    /// until 8.13 up to 64 MB, after which the transfer fails.
+    package static let sendingReads = Self(rawValue: 1 << 23)
+
+    /// The bytes that were buffered during a pause are delivered not when it ends, but by the next timer (`easy.c` in 8.8).
+    package static let latePauses = Self(rawValue: 1 << 24)
 
     /// The size in bytes of the lines that are sent by all versions.
     static let longestLine = 300 << 10

@@ -56,22 +56,25 @@ final class HandleShares: Sendable {
     }
 
     /// All cookies, including expired ones, with the paths by which they are sent.
-    private var stored: [Cookie] { lines.compactMap { cookie(String(decoding: $0, as: UTF8.self)) } }
+    private var stored: [Cookie] { unsafe compactMapLines { unsafe cookie(String(decoding: $0, as: UTF8.self)) } }
 
-    /// The lines of all cookies, whose bytes are those that servers have sent. See CURLINFO_COOKIELIST(3).
-    private var lines: [[UInt8]] {
+    /// Returns the values that `transform` returns for the lines of all cookies, whose bytes are those that servers have sent.
+    /// See CURLINFO_COOKIELIST(3).
+    private func compactMapLines<Value>(_ transform: (UnsafeRawBufferPointer) -> Value?) -> [Value] {
         var list: UnsafeMutablePointer<curl_slist>?
         guard unsafe ccurl_get_list(handle.raw, CURLINFO_COOKIELIST, &list) == CURLE_OK else { return [] }
         defer { unsafe curl_slist_free_all(list) }
-        var lines: [[UInt8]] = []
+        var values: [Value] = []
         var node = unsafe list
         while let current = unsafe node {
-            if let text = unsafe current.pointee.data {
-                unsafe lines.append(Array(UnsafeRawBufferPointer(start: text, count: strlen(text))))
+            if let text = unsafe current.pointee.data,
+                let value = unsafe transform(UnsafeRawBufferPointer(start: text, count: strlen(text)))
+            {
+                values.append(value)
             }
             unsafe node = unsafe current.pointee.next
         }
-        return lines
+        return values
     }
 
     private func cookie(_ line: String) -> Cookie? {
@@ -151,18 +154,18 @@ final class HandleShares: Sendable {
     private func end(_ cookies: [Cookie]) {
         for line in cookies.flatMap(\.endingLines) { perform(line) }
         let repaired = Set(cookies.lazy.filter(\.isRepaired).map(\.identity))
-        guard !repaired.isEmpty else { return }
-        for line in lines
-        where cookie(String(decoding: line, as: UTF8.self)).map({ repaired.contains($0.identity) }) == true {
-            // As Latin-1, in which each byte is a character.
-            let text = String(String.UnicodeScalarView(line.lazy.map { Unicode.Scalar($0) }))
-            for line in cookie(text)?.endingLines ?? [] {
-                let bytes = line.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) } + [0]
-                unsafe bytes.withUnsafeBufferPointer {
-                    unsafe try? handle.set(
-                        CURLOPT_COOKIELIST, pointer: UnsafeMutableRawPointer(mutating: $0.baseAddress))
-                }
-            }
+        if !repaired.isEmpty { endRepaired(repaired) }
+    }
+
+    /// Removes cookies that are no UTF-8, by their bytes: as Latin-1, each is a character.
+    private func endRepaired(_ identities: Set<[String]>) {
+        let texts = unsafe compactMapLines { line -> String? in
+            let isMeant = unsafe cookie(String(decoding: line, as: UTF8.self)).map { identities.contains($0.identity) }
+            return isMeant == true ? unsafe String(String.UnicodeScalarView(line.map { Unicode.Scalar($0) })) : nil
+        }
+        for line in texts.flatMap({ cookie($0)?.endingLines ?? [] }) {
+            var bytes = line.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) } + [0]
+            unsafe try? handle.set(CURLOPT_COOKIELIST, pointer: &bytes)
         }
     }
 

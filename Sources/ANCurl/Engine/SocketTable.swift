@@ -16,18 +16,18 @@ package struct SocketTable {
         var registered: Readiness?
         /// The events for which libcurl is watching the socket; `nil` if it is not.
         var wanted: Readiness?
-        /// The events of which libcurl is not told for now, although it watches for them.
+        /// The events that are held back from libcurl, although it watches for them.
         var held: Readiness = []
         /// Whether the closing of the socket will be reported.
         var isConnection = false
         /// Whether its connection is being made.
         var isConnecting = false
 
-        /// Of the events that libcurl watches for, those that it is told of; if there are none, the end of the connection is
-        /// watched for.
-        func told(of wanted: Readiness) -> Readiness {
-            let told = wanted.subtracting(held)
-            return told.isEmpty ? .ended : told
+        /// The events to watch for where libcurl watches for `wanted`: those that are not held back, or only the end of the
+        /// connection.
+        func watched(for wanted: Readiness) -> Readiness {
+            let rest = wanted.subtracting(held)
+            return rest.isEmpty ? .ended : rest
         }
 
         mutating func register(_ readiness: Readiness) -> Operation {
@@ -88,7 +88,7 @@ package struct SocketTable {
     package mutating func want(_ socket: Int32, for readiness: Readiness) -> Operation {
         withEntry(socket) { entry in
             entry.wanted = readiness
-            return entry.register(entry.told(of: readiness))
+            return entry.register(entry.watched(for: readiness))
         }
     }
 
@@ -124,13 +124,13 @@ package struct SocketTable {
         }
     }
 
-    /// Holds back events of which libcurl must not be told, until ``readAgain(_:)``.
+    /// Holds events back from libcurl, until ``readAgain(_:)``.
     package mutating func hold(_ socket: Int32, _ readiness: Readiness) -> Operation {
         withEntry(socket) { entry in
             entry.held = readiness
             guard let wanted = entry.wanted else { return .none }
-            let told = entry.told(of: wanted)
-            return told == .ended ? entry.stop() : entry.register(told)
+            let watched = entry.watched(for: wanted)
+            return watched == .ended ? entry.stop() : entry.register(watched)
         }
     }
 

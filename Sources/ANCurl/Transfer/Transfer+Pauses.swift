@@ -4,12 +4,12 @@ import ANHTTP
 import ANSystem
 import CCurl
 
-// What libcurl reads of a response over HTTP/1.1 whose reader has no room. Over HTTP/2 and HTTP/3, windows limit it.
+// Pauses of responses over HTTP/1.1 whose readers have no room. Over HTTP/2 and HTTP/3, windows limit what arrives.
 //
-// | libcurl | reads on | so that |
+// | libcurl | reads during a pause | remedy |
 // |---|---|---|
-// | 8.5 | always; the end of the connection drops what it holds | it is told of no input |
-// | 8.9 to 8.19 | as long as it may send | it may not send while it holds much |
+// | 8.5 | always, and drops what it holds at the end of the connection | input is held back from it |
+// | 8.9 to 8.19 | as long as it may send | sending pauses while it holds much |
 // | others | never | |
 
 extension Transfer {
@@ -17,18 +17,24 @@ extension Transfer {
     /// ``CurlDefects/readPauses`` and ``CurlDefects/sendingReads``.
     func pauseReceiving() -> Int {
         state.receiving.pause()
-        let defects = loop.context.defects
-        if !defects.isDisjoint(with: [.readPauses, .sendingReads]), !state.parser.framing.isMultiplexed,
-            let socket = usedSocket
-        {
-            loop.notePaused(self, on: socket, holding: defects.contains(.readPauses) ? .readable : [])
+        if let socket = usedSocket, !state.parser.framing.isMultiplexed {
+            if loop.context.defects.contains(.readPauses) {
+                loop.notePaused(self, on: socket, holding: .readable)
+            } else if readsWhileSending {
+                loop.notePaused(self, on: socket, holding: [])
+            }
         }
         return CCURL_WRITE_PAUSE
     }
 
-    /// Whether libcurl holds so much of the response that it must not send. See ``CurlDefects/sendingReads``.
+    /// Whether libcurl reads the response during a pause. See ``CurlDefects/sendingReads``.
+    private var readsWhileSending: Bool {
+        exchange.sendsBody && loop.context.defects.contains(.sendingReads) && !state.parser.framing.isMultiplexed
+    }
+
+    /// Whether libcurl holds so much of the response that it must not send.
     var holdsMuch: Bool {
-        guard loop.context.defects.contains(.sendingReads), !state.parser.framing.isMultiplexed else { return false }
+        guard readsWhileSending else { return false }
         let taken = state.receiving.count + state.receiving.framingCount
         return handle.offset(CURLINFO_SIZE_DOWNLOAD_T) - Int64(taken) > Self.maximumHeldSize
     }
@@ -36,7 +42,7 @@ extension Transfer {
     /// Whether libcurl may neither send nor receive.
     var isOverfull: Bool { state.receiving.isPaused && holdsMuch }
 
-    /// What libcurl may hold, in bytes. It reads some 160 KB at a time.
+    /// The number of bytes that libcurl may hold. It reads some 160 KB at a time.
     private static let maximumHeldSize: Int64 = 1 << 20
 
     /// Whether all bytes of the response were received that its head or its last chunk announces, although libcurl waits for
@@ -60,15 +66,16 @@ extension CurlEngine {
             context.defects.contains(.readPauses)
         else { return ready }
         guard ready.readiness.contains(.writable) else {
-            state.notePaused(transfer, on: ready.number, holding: [.readable, .writable])
+            state.notePaused(transfer, on: ready.number, holding: .readable)
             return nil
         }
         return ReadyDescriptor(number: ready.number, readiness: .writable)
     }
 
-    /// Pauses the sending of transfers of whose responses libcurl holds much, until their readers have made room. What it has
-    /// buffered for sending must not wake it.
+    /// Pauses the sending of transfers of whose responses libcurl holds much, until their readers have made room. The bytes
+    /// that it has buffered for sending must not wake it.
     func pauseOverfull() {
+        guard !state.paused.isEmpty else { return }
         for (socket, pause) in state.paused where pause.held.isEmpty && pause.transfer.isOverfull {
             _ = pause.transfer.handle.resume(receiving: false, sending: false)
             state.notePaused(pause.transfer, on: socket, holding: [.readable, .writable])

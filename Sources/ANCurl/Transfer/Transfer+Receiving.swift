@@ -107,7 +107,7 @@ package struct TransferReceiving: ~Copyable {
     }
 
     /// Notes that the request is sent again on another connection.
-    package mutating func beginAgain() { unread = .none }
+    package mutating func beginAgain() { (unread, isRestComing) = (.none, false) }
 
     // MARK: The body
 

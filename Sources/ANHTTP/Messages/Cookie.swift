@@ -6,8 +6,8 @@ public import FoundationEssentials
 public struct Cookie: Hashable, Sendable, CustomStringConvertible {
     /// The name of the cookie, which identifies it together with ``domain``, ``path`` and ``includesSubdomains``.
     ///
-    /// It must not be empty or contain `=`, `;`, control characters or U+FFFD. A name that begins with `__Secure-` or `__Host-`
-    /// requires that ``isSecure`` is `true` and, for `__Host-`, that ``path`` is `/` and ``includesSubdomains`` is
+    /// It must not be empty or contain `=`, `;`, control characters or U+FFFD; see ``value``. A name that begins with
+    /// `__Secure-` or `__Host-` requires that ``isSecure`` is `true` and, for `__Host-`, that ``path`` is `/` and ``includesSubdomains`` is
     /// `false` (RFC 6265bis §4.1.3). `CookieStore.set(_:)` throws `SessionError.invalidCookie(name:)` otherwise. Some
     /// versions of libcurl, such as 7.88, compare names without regard to case.
     public var name: String
@@ -15,8 +15,8 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible {
     /// contain `;`, control characters or U+FFFD; `CookieStore.set(_:)` throws `SessionError.invalidCookie(name:)` for a
     /// cookie with such a value.
     ///
-    /// The replacement character U+FFFD stands for bytes of a `Set-Cookie` field that are no UTF-8, as those of Latin-1.
-    /// Requests send the bytes, but such a cookie cannot be saved or set, and is not sent with WebSocket handshakes.
+    /// The replacement character U+FFFD stands for bytes of a `Set-Cookie` field that are not valid UTF-8, such as
+    /// Latin-1. Requests send the bytes, but such a cookie cannot be saved or set, and is not sent with WebSocket handshakes.
     public var value: String {
         get { secret.value }
         set { secret.value = newValue }
@@ -234,7 +234,7 @@ extension Cookie {
         [name, value, path].contains { $0.utf8.contains(0xEF) && $0.unicodeScalars.contains("\u{FFFD}") }
     }
 
-    /// What identifies the cookie in a store.
+    /// The properties that identify the cookie in a store.
     package var identity: [String] { [name, domain, path, includesSubdomains ? "*" : ""] }
 
     private var line: String {

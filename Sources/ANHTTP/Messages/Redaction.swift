@@ -16,7 +16,8 @@ package import HTTPTypes
 /// A name is secret if one of its words, or several words in succession, are among the ``names``: `access_token`,
 /// `accessToken`, `X-Access-Token` and `access-tokens` are, by the word `token`. A word that ends with `apikey`, `passwd`,
 /// `password`, `secret` or `token`, such as `refreshtoken`, is secret if that ending is among them. Other text, XML, and bytes that are not
-/// text are not examined. Neither `token_type` nor numbers of tokens, such as `total_tokens`, are secret. A body in the content coding `gzip` or `deflate` is recorded decompressed, and of one in another coding nothing.
+/// text are not examined. Neither `token_type` nor numbers of tokens, such as `total_tokens`, are secret. A body in the
+/// content coding `gzip` or `deflate` is recorded decompressed, and of one in another coding nothing.
 public struct Redaction: Hashable, Sendable {
     /// The secret names, in lower case and without separators; by default those of ``standard``.
     public var names: Set<String>
@@ -35,12 +36,11 @@ public struct Redaction: Hashable, Sendable {
     /// The default rules: passwords, tokens, keys, signatures, cookies and sessions, and the values of queries.
     public static let standard = Redaction(names: [
         "accesskey", "accountkey", "apikey", "appkey", "applicationkey", "assertion", "auth", "authentication",
-        "authkey",
-        "authorization", "bearer", "clientkey", "consumerkey", "cookie", "credential", "csrf", "cvc", "cvv",
-        "encryptionkey", "functionkey", "functionskey", "jsessionid", "jwt", "licensekey", "masterkey", "otp",
-        "passcode",
-        "passphrase", "passwd", "password", "pin", "privatekey", "pwd", "sas", "secret", "session", "sessionid",
-        "sharedkey", "sid", "sig", "signature", "signingkey", "ssn", "subscriptionkey", "token", "userkey", "xsrf",
+        "authkey", "authorization", "bearer", "clientkey", "consumerkey", "cookie", "credential", "csrf", "cvc",
+        "cvv", "encryptionkey", "functionkey", "functionskey", "jsessionid", "jwt", "licensekey", "masterkey",
+        "otp", "passcode", "passphrase", "passwd", "password", "pin", "privatekey", "pwd", "sas", "secret",
+        "session", "sessionid", "sharedkey", "sid", "sig", "signature", "signingkey", "ssn", "subscriptionkey",
+        "token", "userkey", "xsrf",
     ])
     /// The rules of ``standard``, but of a query only the values with a secret name are hidden: for what is sent again or
     /// compared with other requests.
@@ -200,7 +200,7 @@ public struct Redaction: Hashable, Sendable {
                 return hidesAll && !pair.isEmpty ? Self.mark : String(pair).withoutUserInformation
             }
             let name = Self.decoded(Substring(pair[..<sign]))
-            // An API key is often called so in a query.
+            // In a query, `key` is often the name of an API key.
             let isHidden = hidesAll || hides(name) || name == "key" && names.contains("apikey")
             return isHidden ? String(pair[...sign]) + Self.mark : String(pair).withoutUserInformation
         }.joined(separator: String(separator))

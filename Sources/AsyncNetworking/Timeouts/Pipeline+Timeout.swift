@@ -8,8 +8,7 @@ extension Request {
     ///
     /// It includes all attempts, redirects and challenges, the waits between them, interceptors, and the reading of the
     /// response's body until its last byte has been received, also while a task is suspended or a WebSocket connection is
-    /// open. It does not include the time
-    /// before a task first runs, nor deserialization. All requests of a download are one call; an event source, and
+    /// open. It does not include the time before a task first runs, nor deserialization. All requests of a download are one call; an event source, and
     /// WebSocket connections that are made again, measure each request anew.
     ///
     /// An interceptor or a redirect policy can change it, but not remove it: a request without a limit keeps that of the

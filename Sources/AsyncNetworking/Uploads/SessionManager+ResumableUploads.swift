@@ -75,7 +75,7 @@ private final class UploadJob {
     private let deadline: Duration?
     private let stopwatch: Stopwatch
     private var machine: ResumableUpload
-    /// What was recorded last, and what stays recorded of a complete upload until its task goes on.
+    /// The state that was recorded last, and the one that stays recorded while the task of a complete upload is suspended.
     private var (noted, kept): (ResumableUpload.Known?, ResumableUpload.Known?)
     /// The retries since the last progress, when the server had this many bytes.
     private var retries: (plan: RetryPlan, offset: Int64)

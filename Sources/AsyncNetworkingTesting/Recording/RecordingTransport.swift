@@ -306,7 +306,7 @@ private final class RecordedBody: ResponseBodySource {
     }
 
     func close() async {
-        // A replay hands it over, too, although nobody reads it.
+        // An interceptor may look at the head only; the replay needs the body all the same.
         if base.isWhole, state.withLock(\.isUnread), let data = try? await base.collect(upTo: 64 << 20) {
             state.set(\.data, to: data)
         }

@@ -736,6 +736,65 @@ import Testing
         }
     }
 
+    @Test func `a response whose body an interceptor does not read is replayed`() async throws {
+        func session(on transport: any Transport) -> SessionManager {
+            SessionManager(on: transport) {
+                $0.attemptInterceptors = [
+                    Intercepting { request, next in
+                        var response = try await next(request)
+                        while response.head.status == .accepted { response = try await next(request) }
+                        return response
+                    }
+                ]
+            }
+        }
+        let server = MockTransport(.text("wait", status: .accepted), .text("end"))
+        #expect(try await session(on: RecordingTransport(wrapping: server, to: path)).get("a").text == "end")
+        #expect(try await session(on: ReplayTransport(from: path)).get("a").text == "end")
+    }
+
+    @Test func `a body in an archive that was not read fails a replay`() async throws {
+        let transport = MockTransport(.data(Data("text".utf8), headers: [.contentLength: "4"]))
+        let replay = try await replayingArchive(on: transport) { session in
+            try await session.withResponse(for: session.request(.get, "a")) { _, _ in }
+        }
+        #expect(try await failure { _ = try await SessionManager(on: replay).get("a") }.contains("recorded"))
+    }
+
+    @Test(arguments: [("aGVs\nbG8=\n", "Base64", "hello"), ("aGVs!", "base64", nil)] as [(String, String, String?)])
+    func `a body in Base64 may have line breaks, and is nothing else`(
+        text: String, encoding: String, expected: String?
+    ) async throws {
+        var entry = HAR.Entry(
+            startedDateTime: "", request: HAR.Request(try Request(url: url("http://a.example/v1/a"))),
+            timings: HAR.Timings())
+        entry.response.status = 200
+        (entry.response.content.text, entry.response.content.encoding) = (text, encoding)
+        _ = try directory.write(HAR(entries: [entry]).data(), to: "a.har")
+        if let expected {
+            #expect(try await replaying().get("a").text == expected)
+        } else {
+            #expect(try await failure { _ = try await replaying().get("a") }.contains("no Base64"))
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `a shutdown ends an exchange whose request's body has not ended`(isRecording: Bool) async throws {
+        let transport = MockTransport(.text("end"))
+        let session = try isRecording ? recording(transport) : SessionManager(on: transport)
+        let hasBegun = Lock(false)
+        let body = RequestBody.writer { writer in
+            try await writer.write(Data("a".utf8))
+            hasBegun.withLock { $0 = true }
+            for await _ in AsyncStream<Never>.makeStream().stream {}
+        }
+        let request = try session.request(.post, "x", body: body)
+        let task = Task { try await session.data(for: request) }
+        try await eventually { hasBegun.withLock(\.self) }
+        await session.shutdown(draining: .zero)
+        await #expect(throws: CancellationError.self) { try await task.value }
+    }
+
     @Test func `a replayed response without its secrets has the types and the fields of its body`() async throws {
         struct Answer: Decodable, Equatable {
             var usage: [String: Int]
